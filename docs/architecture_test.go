@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxLines keeps the page one that people read to its end.
+// maxLines keeps the page short enough to be read to its end.
 const maxLines = 300
 
-// mapLine is a line of the folders: the folder, and what it is.
+// mapLine matches a row of the table of folders: the folder, and what it is.
 var mapLine = regexp.MustCompile("^\\| `([^`]+)` \\| (\\S.*) \\|$")
 
 func page(t *testing.T) []string {
@@ -83,11 +83,11 @@ func TestTheFoldersAreThoseOfTheTree(t *testing.T) {
 		"docs/ARCHITECTURE.md needs one line for each folder of the first two levels (-) and no other line (+)")
 }
 
-// TestTablesHaveTheirHeads: a row after an empty line is no row for a reader.
+// TestTablesHaveTheirHeads: a row after an empty line would not be rendered as a table.
 func TestTablesHaveTheirHeads(t *testing.T) {
 	lines := page(t)
 	for i, line := range lines[1:] {
-		require.False(t, lines[i] == "" && mapLine.MatchString(line), "line %d begins a table without a head", i+2)
+		require.False(t, lines[i] == "" && mapLine.MatchString(line), "line %d begins a table without a header", i+2)
 	}
 }
 
@@ -95,8 +95,7 @@ func TestPageStaysShort(t *testing.T) {
 	require.LessOrEqual(t, len(page(t)), maxLines)
 }
 
-// TestFilesThatThePageNamesExist follows the paths in backquotes that end in a
-// file name.
+// TestFilesThatThePageNamesExist checks that the files named in backquotes exist.
 func TestFilesThatThePageNamesExist(t *testing.T) {
 	text := strings.Join(page(t), "\n")
 	var names []string

@@ -13,17 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// states are the only ones that a line of a contract may have.
+// states are the states that a row may have.
 var states = []string{"as written", "changed", "not here"}
 
-// namedTests finds a folder and the tests that are named after it.
+// namedTests matches a folder followed by names of tests.
 var (
 	namedTests = regexp.MustCompile("`([a-z0-9/._-]+)`((?:,? (?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)+)")
 	testName   = regexp.MustCompile("(?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+")
 	definition = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)\(`)
 )
 
-// row is one line of a table in docs/contracts.
+// row is one row of a table in docs/contracts.
 type row struct{ page, what, state, tests string }
 
 func contractRows(t *testing.T) []row {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs keeps the documentation true: its test compares the package map
-// of ARCHITECTURE.md with the tree. It holds no code.
+// Package docs has no code. Its tests keep the documentation true: they compare the
+// pages with the tree, the API and the tests.
 package docs

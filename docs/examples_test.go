@@ -21,12 +21,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 )
 
-// yamlBlock is an example of a page.
+// yamlBlock matches an example in a page.
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestTheExamplesOfTheReferenceFitTheirSchemas looks at whole objects, their status
-// too, which an API server drops. That a hub admits them is tested in
-// test/integration/hub.
+// TestTheExamplesOfTheReferenceFitTheirSchemas validates whole objects, including the
+// status, which an API server drops. test/integration/hub tests that a hub admits them.
 func TestTheExamplesOfTheReferenceFitTheirSchemas(t *testing.T) {
 	for file, page := range referencePages(t) {
 		kinds := map[string]bool{}
@@ -42,8 +41,7 @@ func TestTheExamplesOfTheReferenceFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// fits wants an object to have no field but those of its definition, with values
-// that it allows.
+// fits requires that an object is valid by its definition and has no unknown fields.
 func fits(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	gvk := o.GroupVersionKind()

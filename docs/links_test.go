@@ -19,8 +19,7 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// TestLinksLeadSomewhere follows the links within the repository, and those to
-// headings of pages.
+// TestLinksLeadSomewhere checks the links to files and headings in the repository.
 func TestLinksLeadSomewhere(t *testing.T) {
 	files := []string{"../README.md", "../CONTRIBUTING.md"}
 	for _, pattern := range []string{"*.md", "*/*.md", "../examples/*/README.md"} {
@@ -52,7 +51,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	require.Greater(t, total, 100)
 }
 
-// anchors are the names of the headings of a page.
+// anchors returns the anchors of a page's headings.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)

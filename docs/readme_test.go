@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// transcripts hold what commands print, each after its command line.
+// transcripts has the output of commands, each after its command line.
 const transcripts = "../test/integration/fleet/testdata/readme.golden"
 
-// TestEveryCommandOfTheReadmeIsTyped: what README.md shows in its blocks has a
-// transcript from real clusters, or a script that types it.
+// TestEveryCommandOfTheReadmeIsTyped: every command in a block of README.md is in the
+// transcript from real clusters, or in a script.
 func TestEveryCommandOfTheReadmeIsTyped(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestEveryCommandOfTheReadmeIsTyped(t *testing.T) {
 			total++
 			words, _, _ = strings.Cut(words, " #")
 			require.Regexp(t, `(?m)^kubectl-ocm `+regexp.QuoteMeta(strings.TrimSpace(words))+`( |$)`, typed,
-				"no test types it: %s", words)
+				"no test runs it: %s", words)
 		}
 	}
 	require.GreaterOrEqual(t, total, 12)

@@ -18,15 +18,15 @@ import (
 )
 
 var (
-	// spoken finds the words of a program in a page.
+	// spoken matches what a page sets in backquotes.
 	spoken = regexp.MustCompile("`([^`\n]+)`")
-	// conditionsHead begins a table of conditions.
+	// conditionsHead is the header of a table of conditions.
 	conditionsHead = "| condition | status | reason | when |"
-	// ourKeys finds labels, annotations and finalizers of the API in a page.
+	// ourKeys matches the API's labels, annotations and finalizers in a page.
 	ourKeys = regexp.MustCompile("`([a-z0-9.-]*open-cluster-management\\.io/[A-Za-z0-9.-]*)`")
 )
 
-// referencePages returns the text of each page, by the name of its file.
+// referencePages returns the text of each page by file name.
 func referencePages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("reference/*.md")
@@ -41,7 +41,7 @@ func referencePages(t *testing.T) map[string]string {
 	return pages
 }
 
-// sources returns the text of the Go files below folders, without tests.
+// sources returns the text of all Go files below the folders, except tests.
 func sources(t *testing.T, folders ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -58,8 +58,8 @@ func sources(t *testing.T, folders ...string) string {
 	return all.String()
 }
 
-// constants returns the condition types and reasons of the API: the names of the Go
-// constants by their value.
+// constants returns the names of the Go constants for condition types and reasons, by
+// value.
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../pkg/apis/*/v*/*.go")
@@ -88,22 +88,22 @@ func constants(t *testing.T) map[string][]string {
 	return found
 }
 
-// TestTheReferenceKnowsEveryConditionAndReason: what may stand in an object that
-// somebody looks at can be looked up.
+// TestTheReferenceKnowsEveryConditionAndReason: every condition and reason that a user
+// may find in an object is documented.
 func TestTheReferenceKnowsEveryConditionAndReason(t *testing.T) {
-	said := map[string]bool{}
+	documented := map[string]bool{}
 	for _, page := range referencePages(t) {
 		for _, m := range spoken.FindAllStringSubmatch(page, -1) {
-			said[m[1]] = true
+			documented[m[1]] = true
 		}
 	}
 	for value, names := range constants(t) {
-		require.True(t, said[value], "docs/reference does not mention %s (%s of pkg/apis)", value, strings.Join(names, ", "))
+		require.True(t, documented[value], "docs/reference does not mention %s (%s of pkg/apis)", value, strings.Join(names, ", "))
 	}
 }
 
-// TestTheReferenceTellsOfNothingThatIsNotSet follows each reason in the tables of
-// conditions to the code that sets it.
+// TestTheReferenceTellsOfNothingThatIsNotSet checks that code sets every condition and
+// reason in the tables of conditions.
 func TestTheReferenceTellsOfNothingThatIsNotSet(t *testing.T) {
 	code, known := sources(t, "controllers", "internal", "pkg/addonkit"), constants(t)
 	isSet := func(value string) bool {
@@ -130,7 +130,7 @@ func TestTheReferenceTellsOfNothingThatIsNotSet(t *testing.T) {
 			for _, cell := range []string{cells[0], cells[2]} {
 				for _, m := range spoken.FindAllStringSubmatch(cell, -1) {
 					total++
-					require.True(t, isSet(m[1]), "%s tells of %s, which nothing sets", file, m[1])
+					require.True(t, isSet(m[1]), "%s documents %s, which nothing sets", file, m[1])
 				}
 			}
 		}
@@ -138,8 +138,8 @@ func TestTheReferenceTellsOfNothingThatIsNotSet(t *testing.T) {
 	require.Greater(t, total, 150)
 }
 
-// TestTheKeysOfTheReferenceExist holds labels, annotations and finalizers against
-// the constants of the API.
+// TestTheKeysOfTheReferenceExist compares labels, annotations and finalizers with the
+// constants of the API.
 func TestTheKeysOfTheReferenceExist(t *testing.T) {
 	api := sources(t, "pkg/apis")
 	total := 0
@@ -152,7 +152,8 @@ func TestTheKeysOfTheReferenceExist(t *testing.T) {
 	require.Greater(t, total, 50)
 }
 
-// TestEveryFeatureGateIsOnItsPage compares the gates of hub and agent with the pages.
+// TestEveryFeatureGateIsOnItsPage compares the feature gates of hub and agent with the
+// pages.
 func TestEveryFeatureGateIsOnItsPage(t *testing.T) {
 	pages := referencePages(t)
 	for page, file := range map[string]string{

@@ -21,17 +21,17 @@ import (
 // Options are the flags of accept.
 type Options struct {
 	options.Change
-	// Clusters are their names, by argument or by --clusters.
+	// Clusters are the names of the clusters, from the arguments or --clusters.
 	Clusters []string
-	// AllPending means all that asked and can be trusted.
+	// AllPending accepts every cluster whose request can be trusted.
 	AllPending bool
-	// Requesters select and vouch for requests.
+	// Requesters are the senders whose requests are approved; they count as trusted.
 	Requesters []string
-	// Deny refuses instead.
+	// Deny denies the clusters instead of accepting them.
 	Deny bool
-	// Replace lets another agent take a name whose holder reports.
+	// Replace lets another agent take over a name whose agent still reports.
 	Replace bool
-	// Show lists requests.
+	// Show lists the requests.
 	Show bool
 
 	f *options.Factory
@@ -42,11 +42,11 @@ func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
 		Use:   "accept NAME...",
-		Short: "Let clusters in that asked to be joined",
+		Short: "Accept clusters that asked to join",
 		Long: options.Long(`
-		Approve the certificate requests of clusters, after checking exactly who sent them and
-		what they ask for, and accept the clusters on the hub of --context. Without a name the
-		requests are listed.`),
+		Approve the certificate requests of clusters, after checking who sent them and what they
+		ask for, and accept the clusters on the hub of --context. Without a name, list the
+		requests.`),
 		Example: options.Example(`
 		kubectl ocm accept cluster1 cluster2 --context hub
 		kubectl ocm accept --show --context hub`),
@@ -63,10 +63,10 @@ func New(f *options.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Wait: true})
 	flags.StringSliceVarP(&o.Clusters, "cluster", "c", nil, "names of clusters")
-	flags.BoolVar(&o.AllPending, "all-pending", false, "all clusters with a request that can be trusted")
+	flags.BoolVar(&o.AllPending, "all-pending", false, "accept all clusters whose request can be trusted")
 	flags.StringSliceVar(&o.Requesters, "requester", nil, "exact common name or user of the requests to approve; a user named here is trusted")
-	flags.BoolVar(&o.Deny, "deny", false, "refuse the clusters and their requests")
-	flags.BoolVar(&o.Replace, "replace", false, "let another agent take the name of one that still reports")
+	flags.BoolVar(&o.Deny, "deny", false, "deny the clusters and their requests")
+	flags.BoolVar(&o.Replace, "replace", false, "let another agent take over the name of one that still reports")
 	flags.BoolVar(&o.Show, "show", false, "list the requests")
 	flags.Bool("skip-approve-check", false, "")
 	flags.Lookup("skip-approve-check").Hidden = true
@@ -88,10 +88,10 @@ func (o *Options) Validate() error {
 		o.Show = true
 	}
 	if o.AllPending && (o.Deny || len(o.Clusters) > 0) {
-		return options.Usage("--all-pending goes with neither names nor --deny", "name the clusters, or leave them out")
+		return options.Usage("--all-pending cannot be combined with names or --deny", "give either names or --all-pending")
 	}
 	if o.Replace && (o.Deny || len(o.Clusters) == 0) {
-		return options.Usage("--replace goes with names, and not with --deny", "kubectl ocm accept NAME --replace")
+		return options.Usage("--replace needs names, and cannot be combined with --deny", "kubectl ocm accept NAME --replace")
 	}
 	for _, name := range o.Clusters {
 		if err := naming.Check(name); err != nil {
@@ -101,7 +101,7 @@ func (o *Options) Validate() error {
 	return o.Check(o.f.UI)
 }
 
-// Run accepts, denies or shows.
+// Run accepts or denies the clusters, or lists the requests.
 func (o *Options) Run(ctx context.Context) error {
 	u := o.f.UI
 	c, err := o.f.Cluster("")
@@ -150,7 +150,7 @@ func (o *Options) print(u *ui.UI, result accept.Result, failure error) error {
 		return u.Result(o.Format, "AcceptResult", result, fleet.Names(result.Items))
 	}
 	if len(result.Clusters) == 0 {
-		u.Note("no cluster waits to be accepted")
+		u.Note("no cluster is waiting to be accepted")
 	}
 	if failure != nil && len(result.Clusters) > 1 {
 		t := ui.Table{Heads: []string{"CLUSTER", "RESULT", "MESSAGE"}}
@@ -158,21 +158,21 @@ func (o *Options) print(u *ui.UI, result accept.Result, failure error) error {
 			if a.Error != nil {
 				t.Rows = append(t.Rows, []string{a.Cluster, "failed", a.Failure})
 			} else {
-				t.Rows = append(t.Rows, []string{a.Cluster, word(a), a.Message})
+				t.Rows = append(t.Rows, []string{a.Cluster, outcome(a), a.Message})
 			}
 		}
 		return u.Report(t, o.Format == ui.Wide)
 	}
 	for _, a := range result.Clusters {
 		if a.Error == nil {
-			u.Say("managedcluster/%s %s", a.Cluster, word(a))
+			u.Say("managedcluster/%s %s", a.Cluster, outcome(a))
 		}
 	}
 	return nil
 }
 
-// word says in one word what happened to a cluster.
-func word(a accept.Cluster) string {
+// outcome says briefly what happened to a cluster.
+func outcome(a accept.Cluster) string {
 	if a.Action == fleet.Unchanged {
 		return string(fleet.Unchanged)
 	}
@@ -182,8 +182,8 @@ func word(a accept.Cluster) string {
 	return fmt.Sprintf("%s (%s)", a.Action, a.Message)
 }
 
-// short leaves out, where the table is not wide, what to do about a reason.
-func short(f ui.Format, reason string) string {
+// shortReason drops the advice after the semicolon, unless the format is wide.
+func shortReason(f ui.Format, reason string) string {
 	if f == ui.Wide {
 		return reason
 	}
@@ -191,8 +191,8 @@ func short(f ui.Format, reason string) string {
 	return reason
 }
 
-// rivals says what gives a name to a request whose name another agent holds.
-func rivals(requests []request.Request) {
+// adviseReplace adds to each request for a name that another agent holds how to give it the name.
+func adviseReplace(requests []request.Request) {
 	for i := range requests {
 		if requests[i].Holder != "" {
 			requests[i].Reason += "; --replace gives it the name"
@@ -206,9 +206,9 @@ func (o *Options) show(ctx context.Context, wanted accept.Options) error {
 	if err != nil {
 		return err
 	}
-	rivals(requests)
+	adviseReplace(requests)
 	u := o.f.UI
-	list := options.Listed{Kind: "RequestList", Items: requests, Empty: "no cluster has asked to be joined",
+	list := options.Listed{Kind: "RequestList", Items: requests, Empty: "no cluster has asked to join",
 		Table: ui.Table{Heads: []string{"CLUSTER", "CSR", "REQUESTER", "IDENTITY", "GROUPS", "AGE", "STATE", "REASON", "KEY"}, Wide: 1}}
 	for _, q := range requests {
 		groups := "!"
@@ -217,12 +217,12 @@ func (o *Options) show(ctx context.Context, wanted accept.Options) error {
 		}
 		list.Names = append(list.Names, "certificatesigningrequest.certificates.k8s.io/"+q.Name)
 		list.Table.Rows = append(list.Table.Rows, []string{q.Cluster, q.Name, ui.Dash(q.Requester), ui.Dash(q.Identity), groups,
-			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(short(o.Format, q.Reason)), ui.Dash(q.Fingerprint)})
+			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(shortReason(o.Format, q.Reason)), ui.Dash(q.Fingerprint)})
 	}
-	told := map[string]bool{}
+	noted := map[string]bool{}
 	for _, q := range requests {
-		if len(q.Labels) > 0 && !told[q.Cluster] && !o.Format.Machine() {
-			told[q.Cluster] = true
+		if len(q.Labels) > 0 && !noted[q.Cluster] && !o.Format.Machine() {
+			noted[q.Cluster] = true
 			u.Note("%s", accept.SelfLabels{Cluster: q.Cluster, Labels: q.Labels})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestARequestForANameThatIsHeldSaysWhatGivesIt(t *testing.T) {
 	requests := []request.Request{{Reason: "used up"}, {Reason: "both are running", Holder: "a"}}
-	rivals(requests)
+	adviseReplace(requests)
 	require.Equal(t, "used up", requests[0].Reason)
 	require.Equal(t, "both are running; --replace gives it the name", requests[1].Reason)
 }

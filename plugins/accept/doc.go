@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accept is the command "accept": it lets clusters in that asked to be
-// joined, refuses them, or shows who asked. The exact checks of a request are
-// pkg/fleet's Accept.
+// Package accept is the command "accept": it accepts or denies clusters that asked
+// to join, or lists their requests. pkg/fleet/accept does the checks and the work.
 package accept

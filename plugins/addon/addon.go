@@ -21,21 +21,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// New makes the command.
+// New returns the command "addon".
 func New(f *options.Factory) *cobra.Command {
-	cmd := options.Group(&cobra.Command{Use: "addon", Aliases: []string{"addons"}, Short: "Bring add-ons to managed clusters, and see how they are"})
+	cmd := options.Group(&cobra.Command{Use: "addon", Aliases: []string{"addons"}, Short: "Manage add-ons on managed clusters"})
 	cmd.AddCommand(newList(f), newEnable(f), newDisable(f), newResume(f), newStatus(f), newCreate(f), newDelete(f))
 	return cmd
 }
 
-func words(f *options.Factory) options.Words {
+func completions(f *options.Factory) options.Words {
 	return options.Words{Clusters: complete.Clusters(f), Sets: complete.Sets(f), Placements: complete.AllPlacements(f)}
 }
 
 // ListOptions are the flags of addon list.
 type ListOptions struct {
 	options.Listing
-	// Names keeps add-ons of these names.
+	// Names limits the list to these add-ons.
 	Names []string
 
 	f *options.Factory
@@ -44,10 +44,11 @@ type ListOptions struct {
 func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List add-ons, and on how many clusters they work", Args: options.Args(0, -1, "the name of an add-on"),
+		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List add-ons and the number of clusters they run on",
+		Args: options.Args(0, -1, "the name of an add-on"),
 		Long: options.Long(`
 		List the add-ons of the hub of --context, how each is installed, and on how many clusters
-		it is, works, or says that it does not.`),
+		it is enabled, available or unavailable.`),
 		Example: options.Example(`
 		kubectl ocm addon list --context hub
 		kubectl ocm addon list -o wide --context hub`),
@@ -97,8 +98,8 @@ func (o *ListOptions) Run(ctx context.Context) error {
 
 func (o *ListOptions) listed(found []addon.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Heads: []string{"NAME", "DISPLAY", "INSTALL", "ENABLED",
-		"AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
+	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Heads: []string{
+		"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
 	for i := range found {
 		a := &found[i]
 		out.Names = append(out.Names, "clustermanagementaddon."+addonv1alpha1.GroupName+"/"+a.Name)
@@ -107,10 +108,8 @@ func (o *ListOptions) listed(found []addon.Info) options.Listed {
 		for _, n := range []int{a.Enabled, a.Available, a.Unavailable} {
 			row = append(row, strconv.Itoa(n))
 		}
-		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded), ui.Dash(
-			strings.Join(a.Configs, ","),
-		),
-			ui.Dash(a.Lifecycle), ui.Dash(strings.Join(a.Registrations, ","))))
+		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded),
+			ui.Dash(strings.Join(a.Configs, ",")), ui.Dash(a.Lifecycle), ui.Dash(strings.Join(a.Registrations, ","))))
 	}
 	return out
 }
@@ -128,11 +127,11 @@ type StatusOptions struct {
 func newStatus(f *options.Factory) *cobra.Command {
 	o := &StatusOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "status NAME", Short: "Show how an add-on is on each cluster", Args: options.Args(1, 1, "the name of the add-on"),
+		Use: "status NAME", Short: "Show the state of an add-on on each cluster", Args: options.Args(1, 1, "the name of the add-on"),
 		Long: options.Long(`
-		Show for each cluster whether the add-on works, is registered and applied, which of its
-		configurations are applied there, and what it waits for. Clusters that addon disable has
-		left out of an install strategy are shown too.`),
+		Show for each cluster whether the add-on is available, registered and applied, how many of
+		its configurations are applied there, and what it is waiting for. Clusters that "addon
+		disable" excluded from an install strategy are shown too.`),
 		Example: options.Example(`
 		kubectl ocm addon status metrics --context hub
 		kubectl ocm addon status metrics -c cluster1 --context hub -w`),
@@ -153,7 +152,7 @@ func newStatus(f *options.Factory) *cobra.Command {
 	}
 	o.Listing.AddFlags(cmd.Flags())
 	cmd.Flags().Lookup("all-namespaces").Usage = "all clusters, which is the default"
-	o.AddListFlags(cmd, words(f))
+	o.AddListFlags(cmd, completions(f))
 	return cmd
 }
 
@@ -169,8 +168,8 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return options.Listed{}, err
 		}
-		out := options.Listed{Kind: "AddOnStatusList", Items: states, Empty: "the add-on " + o.Name + " is on none of these clusters", Table: ui.Table{Heads: []string{
-			"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
+		out := options.Listed{Kind: "AddOnStatusList", Items: states, Empty: "the add-on " + o.Name + " is on none of these clusters",
+			Table: ui.Table{Heads: []string{"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
 		for _, s := range states {
 			out.Names = append(out.Names, "managedclusteraddon."+addonv1alpha1.GroupName+"/"+s.Name)
 			out.Labels = append(out.Labels, s.Labels)
@@ -181,7 +180,7 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 	})
 }
 
-// line words what was done with an add-on on one cluster.
+// line describes what was done with an add-on on one cluster.
 func line(d fleet.ClusterChange) string {
 	return fmt.Sprintf("managedclusteraddon/%s %s on %s", d.Object.GetName(), d.Action, d.Cluster)
 }

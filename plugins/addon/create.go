@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// sample is the cluster that a template is judged for, where none is named.
+// sample is the cluster that a template is rendered for when none is named.
 const sample = "cluster1"
 
 // CreateOptions are the flags of addon create.
@@ -31,20 +31,20 @@ type CreateOptions struct {
 	options.Files
 	// Name and Version of the add-on.
 	Name, Version string
-	// Registered gives the agent access to the hub; Registration says how.
+	// Registered gives the agent access to the hub; Registration is the kind of its credentials.
 	Registered   bool
 	Registration string
 	// Permissions are rights of the agent on the hub.
 	Permissions []string
 	// DisplayName and Description are for people.
 	DisplayName, Description string
-	// Labels are added to those of the add-on.
+	// Labels are added to the labels of the add-on.
 	Labels map[string]string
-	// Placement installs the add-on.
+	// Placement is added to the install strategy, NAMESPACE/NAME.
 	Placement string
-	// Overwrite changes what is there.
+	// Overwrite changes an existing template or default.
 	Overwrite bool
-	// Render names a cluster to print the manifests for.
+	// Render is the cluster to print the manifests for; empty creates the add-on.
 	Render string
 
 	f *options.Factory
@@ -53,15 +53,15 @@ type CreateOptions struct {
 func newCreate(f *options.Factory) *cobra.Command {
 	o := &CreateOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "create NAME {-f FILE | -k FOLDER}", Short: "Make an add-on of manifests",
+		Use: "create NAME {-f FILE | -k FOLDER}", Short: "Create an add-on from manifests",
 		Long: options.Long(`
-		Make an AddOnTemplate NAME-VERSION of the objects of files, and register the add-on NAME on
-		the hub with that template as its default. Texts in the manifests may hold variables such
-		as {{CLUSTER_NAME}}. Objects without a namespace get the one of -n.
+		Create an AddOnTemplate NAME-VERSION from the objects in files, and register the add-on
+		NAME on the hub with that template as its default. Manifests may contain variables such as
+		{{CLUSTER_NAME}}. Objects without a namespace get the one of -n.
 
-		The template is rendered as the hub will render it before anything is sent: what is wrong
-		is refused, what is probably not meant is said. --render prints for a cluster of the hub
-		what it would get, and changes nothing.`),
+		Before anything is sent, the template is rendered as the hub will render it: errors are
+		refused, likely mistakes are warned about. --render prints what a cluster of the hub would
+		get, and changes nothing.`),
 		Example: options.Example(`
 		kubectl ocm addon create metrics -f manifests/ -n metrics --context hub
 		kubectl ocm addon create metrics -f manifests/ --version 0.2.0 --overwrite --context hub
@@ -89,13 +89,13 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.Registration, "registration", "", "give the agent access to the hub: csr or token")
 	flags.StringSliceVar(
 		&o.Permissions, "hub-permission", nil,
-		"right of the agent on the hub: clusterrole/NAME in the namespace of its cluster, or NAMESPACE/role/NAME, NAMESPACE/clusterrole/NAME; may be given again",
+		"rights of the agent on the hub: clusterrole/NAME in the namespace of its cluster, NAMESPACE/role/NAME or NAMESPACE/clusterrole/NAME; may be repeated",
 	)
-	flags.StringVar(&o.DisplayName, "display-name", "", "name of the add-on as people read it")
+	flags.StringVar(&o.DisplayName, "display-name", "", "human-readable name of the add-on")
 	flags.StringVar(&o.Description, "description", "", "what the add-on does")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the add-on")
 	flags.StringVar(&o.Placement, "placement", "", "add this Placement, NAMESPACE/NAME, to the install strategy")
-	flags.BoolVar(&o.Overwrite, "overwrite", false, "change a template that is there, or the default template of the add-on")
+	flags.BoolVar(&o.Overwrite, "overwrite", false, "change an existing template, or the default template of the add-on")
 	flags.StringVar(&o.Render, "render", "", "print what this cluster would get, and change nothing")
 	flags.BoolVar(&o.Registered, "hub-registration", false, "")
 	flags.Lookup("hub-registration").Hidden = true
@@ -120,7 +120,7 @@ func (o *CreateOptions) Validate() error {
 	case "", "csr":
 	case "token":
 		o.f.UI.Warn(
-			"whether an agent gets a certificate or a token is said by its Klusterlet: spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType",
+			"the Klusterlet decides whether an agent gets a certificate or a token: spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType",
 		)
 	default:
 		return options.Usage("wrong value "+strconv.Quote(o.Registration)+" for --registration", "use csr or token")
@@ -131,7 +131,7 @@ func (o *CreateOptions) Validate() error {
 	return o.Change.Check(o.f.UI)
 }
 
-// Run judges the template, and makes the add-on or prints what a cluster gets of it.
+// Run renders the template, then creates the add-on or prints what a cluster would get.
 func (o *CreateOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	sources, err := o.Sources(u)
@@ -159,7 +159,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if o.Render != "" {
-		return o.printed(rendered)
+		return o.print(rendered)
 	}
 	result, err := addon.Create(ctx, wanted)
 	if err != nil {
@@ -174,7 +174,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// render judges the template as the hub does.
+// render renders the template as the hub does, and warns of likely mistakes.
 func (o *CreateOptions) render(made *addonv1alpha1.AddOnTemplate, cluster *clusterv1.ManagedCluster) (template.Result, error) {
 	out, err := template.Render(template.Input{
 		Template: made, Cluster: cluster, AddOn: &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: cluster.Name}},
@@ -191,8 +191,8 @@ func (o *CreateOptions) render(made *addonv1alpha1.AddOnTemplate, cluster *clust
 	return out, err
 }
 
-// printed prints what a cluster gets.
-func (o *CreateOptions) printed(out template.Result) error {
+// print prints what a cluster would get.
+func (o *CreateOptions) print(out template.Result) error {
 	u := o.f.UI
 	if o.Format.Machine() {
 		value := struct {

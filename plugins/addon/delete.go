@@ -28,9 +28,9 @@ func newDelete(f *options.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete an add-on from the hub and from all clusters", Args: options.Args(1, 1, "the name of the add-on"),
 		Long: options.Long(`
-		Delete an add-on: its registration on the hub, itself from every cluster, and then the
-		templates that were made for it and the variables of enable --set. The command returns when all of it is gone; where that
-		does not come about, it tells what holds it.`),
+		Delete an add-on: its registration on the hub, the add-on on every cluster, and then the
+		templates created for it and the variables set by "addon enable --set". The command
+		returns when all of it is gone; if that does not happen in time, it reports why.`),
 		Example: options.Example(`
 		kubectl ocm addon delete metrics --context hub`),
 		ValidArgsFunction: complete.AddOns(f),
@@ -75,7 +75,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// confirm shows what goes, and asks when there is anything.
+// confirm shows what would be deleted, and asks unless there is nothing.
 func (o *DeleteOptions) confirm(ctx context.Context, wanted addon.Options) error {
 	wanted.DryRun = fleet.DryRunClient
 	result, err := addon.Delete(ctx, wanted)

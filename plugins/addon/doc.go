@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addon is the command "addon": which add-ons the hub has and how they are
-// on each cluster, on which clusters they are, and add-ons that are made of a folder
-// with manifests. What is done is decided in pkg/fleet; a template is judged by
-// rendering it as the hub does.
+// Package addon is the command "addon": it lists add-ons and shows their state on each
+// cluster, enables and disables them, and creates add-ons from manifests. pkg/fleet
+// does the work; a template is checked by rendering it as the hub does.
 package addon

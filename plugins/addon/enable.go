@@ -24,11 +24,11 @@ type EnableOptions struct {
 	options.Targets
 	// Names of the add-ons.
 	Names []string
-	// InstallNamespace is where the agent shall run.
+	// InstallNamespace is the namespace that the agent runs in.
 	InstallNamespace string
-	// Configs are files with configuration objects, or names of such objects.
+	// Configs are files with configuration objects, or GROUP/RESOURCE/NAMESPACE/NAME.
 	Configs []string
-	// Set are variables, and Labels and Annotations what is added, each KEY=VALUE.
+	// Set are variables; Labels and Annotations are added to the add-ons.
 	Set                 map[string]string
 	Labels, Annotations map[string]string
 
@@ -38,15 +38,14 @@ type EnableOptions struct {
 func newEnable(f *options.Factory) *cobra.Command {
 	o := &EnableOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "enable NAME...", Short: "Bring add-ons to managed clusters",
+		Use: "enable NAME...", Short: "Enable add-ons on managed clusters",
 		Long: options.Long(`
-		Bring add-ons to each of the clusters, or change how they are there. Labels, annotations,
-		variables and configurations are added to those that are there. A cluster that addon
-		disable has left out is no longer left out.
+		Enable add-ons on the given clusters, or change their settings there. Labels, annotations,
+		variables and configurations are added to existing ones. A cluster that "addon disable"
+		excluded is included again.
 
-		With --placement alone nothing is done on clusters one by one: the placement is added to
-		the install strategy of the add-ons, and the hub keeps them on what it selects, now and
-		later.`),
+		With --placement alone, the placement is added to the install strategy of the add-ons,
+		and the hub keeps them on whatever clusters it selects, now and later.`),
 		Example: options.Example(`
 		kubectl ocm addon enable metrics -c cluster1,cluster2 --context hub
 		kubectl ocm addon enable metrics -l env=prod --set LEVEL=debug --wait
@@ -63,14 +62,14 @@ func newEnable(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, Yes: true})
-	o.Targets.AddFlags(cmd, words(f))
+	o.Targets.AddFlags(cmd, completions(f))
 	flags.Lookup("placement").Usage = "add this Placement, NAMESPACE/NAME, to the install strategy of the add-ons"
 	flags.StringVar(
 		&o.InstallNamespace, "install-namespace", "",
-		"namespace on the clusters that the agents run in; add-ons made of templates take theirs from their configuration",
+		"namespace that the agents run in on the clusters; add-ons made from templates take it from their configuration",
 	)
-	flags.StringArrayVar(&o.Configs, "config", nil, "configuration for these clusters: a file to apply, or GROUP/RESOURCE/NAMESPACE/NAME; may be given again")
-	flags.StringToStringVar(&o.Set, "set", nil, "variables of the add-ons, put into an AddOnDeploymentConfig of each cluster")
+	flags.StringArrayVar(&o.Configs, "config", nil, "configuration for these clusters: a file to apply, or GROUP/RESOURCE/NAMESPACE/NAME; may be repeated")
+	flags.StringToStringVar(&o.Set, "set", nil, "variables of the add-ons, stored in an AddOnDeploymentConfig for each cluster")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels to add to the add-ons on these clusters")
 	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations to add to the add-ons on these clusters")
 	options.Hidden(flags, "config-file", "config")
@@ -79,13 +78,13 @@ func newEnable(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-// hiddenNames adds --names of the field's older command line.
+// hiddenNames adds the hidden flag --names, as clusteradm spells it.
 func hiddenNames(cmd *cobra.Command, names *[]string) {
 	cmd.Flags().StringSliceVar(names, "names", nil, "")
 	cmd.Flags().Lookup("names").Hidden = true
 }
 
-// byPlacement tells that the install strategy is meant, not clusters.
+// byPlacement reports whether the install strategy is to be changed, not single clusters.
 func (o *EnableOptions) byPlacement() bool { return o.Placement != "" }
 
 // Validate checks the flags.
@@ -99,20 +98,20 @@ func (o *EnableOptions) Validate() error {
 	if o.byPlacement() {
 		switch {
 		case len(o.Targets.Clusters) > 0 || o.Selector != "" || o.Targets.Set != "":
-			return options.Usage("--placement goes with no other choice of clusters", "it changes the install strategy; leave one of them out")
+			return options.Usage("--placement cannot be combined with other ways to choose clusters", "it changes the install strategy; leave one of them out")
 		case o.InstallNamespace != "" || len(o.Set) > 0 || len(o.Labels) > 0 || len(o.Annotations) > 0:
 			return options.Usage(
-				"with --placement only --config can be said of the clusters",
+				"--placement can be combined with --config only",
 				"put variables and the namespace into an AddOnDeploymentConfig, and name it by --config",
 			)
 		case o.Wait:
-			return options.Usage("--wait does not go with --placement", "kubectl ocm addon status NAME -w")
+			return options.Usage("--wait cannot be combined with --placement", "kubectl ocm addon status NAME -w")
 		}
 	}
 	return o.Change.Check(o.f.UI)
 }
 
-// checkNames refuses no names and wrong ones.
+// checkNames returns an error when there are no names, or one is invalid.
 func checkNames(names []string) error {
 	if len(names) == 0 {
 		return options.Usage("the name of an add-on is missing", "kubectl ocm addon list")
@@ -136,11 +135,11 @@ func (o *EnableOptions) Run(ctx context.Context) error {
 	defer p.Close()
 	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, InstallNamespace: o.InstallNamespace,
 		Variables: o.Set, Labels: o.Labels, Annotations: o.Annotations, Warn: func(text string) { u.Warn("%s", text) }}
-	if err := o.configs(&wanted); err != nil {
+	if err := o.readConfigs(&wanted); err != nil {
 		return err
 	}
 	if o.byPlacement() {
-		return o.strategy(ctx, wanted)
+		return o.changeStrategy(ctx, wanted)
 	}
 	result, failure := addon.Enable(ctx, wanted)
 	p.Close()
@@ -156,8 +155,8 @@ func (o *EnableOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// configs reads the values of --config.
-func (o *EnableOptions) configs(wanted *addon.Options) error {
+// readConfigs reads the values of --config into wanted.
+func (o *EnableOptions) readConfigs(wanted *addon.Options) error {
 	var files options.Files
 	for _, value := range o.Configs {
 		_, err := os.Stat(value)
@@ -183,9 +182,9 @@ func (o *EnableOptions) configs(wanted *addon.Options) error {
 	return err
 }
 
-// strategy adds the placement to the install strategies, and asks first where that
-// takes add-ons away.
-func (o *EnableOptions) strategy(ctx context.Context, wanted addon.Options) error {
+// changeStrategy adds the placement to the install strategies. It asks first when that
+// would remove add-ons from clusters.
+func (o *EnableOptions) changeStrategy(ctx context.Context, wanted addon.Options) error {
 	u := o.f.UI
 	if !o.Reads() {
 		lost, err := o.lost(ctx, wanted)
@@ -194,7 +193,7 @@ func (o *EnableOptions) strategy(ctx context.Context, wanted addon.Options) erro
 		}
 		targets := []string{"hub: " + wanted.Hub.String()}
 		for _, name := range lost {
-			targets = append(targets, "add-on "+name+" goes, because no placement selects that cluster")
+			targets = append(targets, "add-on "+name+" is removed, because no placement selects that cluster")
 		}
 		if len(lost) > 0 {
 			if err := u.Confirm(o.Yes, "Leave "+strings.Join(o.Names, ", ")+" to placements?", targets); err != nil {
@@ -209,8 +208,8 @@ func (o *EnableOptions) strategy(ctx context.Context, wanted addon.Options) erro
 	return o.Finish(u, "AddOnResult", result.Items)
 }
 
-// lost are the add-ons that go. Before somebody is asked about them every placement has
-// been decided, or all would seem to go.
+// lost returns the add-ons that would be removed. It waits until every placement has a
+// decision before the user is asked, because without one all add-ons seem lost.
 func (o *EnableOptions) lost(ctx context.Context, wanted addon.Options) ([]string, error) {
 	lost, err := addon.LostByPlacement(ctx, wanted)
 	if err != nil || len(lost) == 0 || o.Yes {
@@ -235,11 +234,11 @@ type DisableOptions struct {
 func newDisable(f *options.Factory) *cobra.Command {
 	o := &DisableOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "disable NAME...", Short: "Take add-ons from managed clusters",
+		Use: "disable NAME...", Short: "Disable add-ons on managed clusters",
 		Long: options.Long(`
-		Take add-ons from each of the clusters. Where an install strategy would bring one back, the
-		cluster is left out of it from then on; addon enable takes that back. The command returns
-		when the add-ons are gone; where that does not come about, it tells what holds them.`),
+		Remove add-ons from the given clusters. Where an install strategy would bring one back, the
+		cluster is excluded from it until "addon enable" includes it again. The command returns
+		when the add-ons are gone; if that does not happen in time, it reports why.`),
 		Example: options.Example(`
 		kubectl ocm addon disable metrics -c cluster1 --context hub
 		kubectl ocm addon disable metrics --all --yes --context hub`),
@@ -259,7 +258,7 @@ func newDisable(f *options.Factory) *cobra.Command {
 		},
 	}
 	o.Change.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true})
-	o.Targets.AddFlags(cmd, words(f))
+	o.Targets.AddFlags(cmd, completions(f))
 	hiddenNames(cmd, &o.Names)
 	return cmd
 }
@@ -300,7 +299,7 @@ func (o *DisableOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// disabled words what was done on one cluster.
+// disabled describes what was done on one cluster.
 func disabled(d fleet.ClusterChange) string {
 	if d.Action == fleet.Configured {
 		return "managedclusteraddon/" + d.Object.GetName() + " left out on " + d.Cluster

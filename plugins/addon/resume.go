@@ -26,12 +26,12 @@ type ResumeOptions struct {
 func newResume(f *options.Factory) *cobra.Command {
 	o := &ResumeOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "resume NAME...", Short: "Let a rollout go on that failures have stopped", Args: options.Args(1, -1, "the name of an add-on"),
+		Use: "resume NAME...", Short: "Resume a rollout that failures have stopped", Args: options.Args(1, -1, "the name of an add-on"),
 		Long: options.Long(`
-		Let rollouts of add-ons go on that have stopped because more clusters are out of time than
-		maxFailures of their strategy allows. What is out of time now stays as it is and holds up no
-		other cluster any more, a mandatory group neither; what fails later counts anew. A cluster
-		that recovers counts as done without this.`),
+		Resume rollouts of add-ons that stopped because more clusters timed out than maxFailures of
+		their strategy allows. Clusters that have timed out stay as they are and no longer block
+		other clusters, not even from a mandatory group; later failures are counted from zero. A
+		cluster that recovers counts as done without this command.`),
 		Example: options.Example(`
 		kubectl ocm addon resume metrics --context hub
 		kubectl ocm addon resume metrics --dry-run --context hub`),
@@ -51,7 +51,7 @@ func newResume(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-// Run lets the rollouts go on and prints what was done.
+// Run resumes the rollouts and prints what was done.
 func (o *ResumeOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	hub, err := o.f.Cluster("")

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// absentees are, for every command that takes something away by its name, a line with a
-// name that nothing has, and the name that is meant.
+// absentees has, for every command that removes something by name, a command line with a
+// misspelled name, and the name to suggest.
 var absentees = map[string]struct{ line, near string }{
 	"hub token revoke":  {"abc124", "abc123"},
 	"cluster deny":      {"clusetr1", "cluster1"},
@@ -25,13 +25,13 @@ var absentees = map[string]struct{ line, near string }{
 	"addon delete":      {"helo", "hello"},
 }
 
-// TestANameThatNothingHasIsNotFound: a deletion of what is not there fails and names
-// what may be meant, or does nothing where that was asked for.
+// TestANameThatNothingHasIsNotFound: deleting an object that does not exist fails and
+// suggests a name, or does nothing with --ignore-not-found.
 func TestANameThatNothingHasIsNotFound(t *testing.T) {
 	for path := range lines {
 		verb := path[strings.LastIndex(path, " ")+1:]
 		if slices.Contains([]string{"revoke", "deny", "remove", "delete", "unbind"}, verb) {
-			require.Contains(t, absentees, path, "a command that takes something away by its name needs a line here")
+			require.Contains(t, absentees, path, "a command that removes something by name needs a line here")
 		}
 	}
 	for path, tc := range absentees {
@@ -50,7 +50,7 @@ func TestANameThatNothingHasIsNotFound(t *testing.T) {
 	}
 }
 
-// TestANameThatIsSomewhereElse: what is there under that name is told.
+// TestANameThatIsSomewhereElse: the error names the objects that do exist.
 func TestANameThatIsSomewhereElse(t *testing.T) {
 	for line, want := range map[string]string{
 		"work delete web -c cluster3 --yes":      "there is cluster1/web, cluster2/web",

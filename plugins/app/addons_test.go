@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// agent is the folder of an add-on as one text.
+// agent is the manifest of an add-on.
 const agent = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: agent, namespace: agents}
@@ -21,7 +21,7 @@ spec:
       containers: [{name: agent, image: "quay.io/a/agent:1", args: ["--cluster={{CLUSTER_NAME}}", "--level={{LEVEL}}"]}]
 `
 
-// newAddOnsScene is a hub with add-ons in all states.
+// newAddOnsScene returns a hub with add-ons in all states.
 func newAddOnsScene(t *testing.T) *scene { t.Helper(); return newWorksScene(t, "addons") }
 
 func TestWhatIsPrintedOfAddOns(t *testing.T) {
@@ -124,7 +124,8 @@ func TestWhatIsPrintedOfAddOns(t *testing.T) {
 				s.width = width
 				stdin := agent
 				if name == "enable-config-file" {
-					stdin = "apiVersion: addon.open-cluster-management.io/v1alpha1\nkind: AddOnDeploymentConfig\nmetadata: {name: big}\nspec: {agentInstallNamespace: big}\n"
+					stdin = "apiVersion: addon.open-cluster-management.io/v1alpha1\nkind: AddOnDeploymentConfig\n" +
+						"metadata: {name: big}\nspec: {agentInstallNamespace: big}\n"
 				}
 				goldentest.Compare(t, "golden/addon-"+name+suffix, transcript(words, s.runIn(stdin, words...)))
 			}
@@ -132,8 +133,8 @@ func TestWhatIsPrintedOfAddOns(t *testing.T) {
 	}
 }
 
-// Controllers write the status of what a person changes at any time: that troubles
-// nobody, unless it does not end.
+// Controllers may write the status of an object while a command changes it: the command
+// tries again, and gives up only if the conflicts do not end.
 func TestWhatSomebodyElseWritesMeanwhileIsDecidedAnew(t *testing.T) {
 	for _, line := range []string{
 		"addon enable metrics -c cluster1 --labels tier=two --set LEVEL=trace",
@@ -158,12 +159,12 @@ func TestWhatSomebodyElseWritesMeanwhileIsDecidedAnew(t *testing.T) {
 			s.hub.Busy(1000)
 			never := s.runIn(agent, words...)
 			require.Equal(t, 1, never.code)
-			require.Regexp(t, `somebody else writes \w+ \S+ all the time`, never.err)
+			require.Regexp(t, `others keep changing \w+ \S+`, never.err)
 		})
 	}
 }
 
-// Objects of kinds that live in a namespace, and name none, get that of -n.
+// Namespaced objects without a namespace get the one of -n.
 func TestANamespaceForWhatNamesNone(t *testing.T) {
 	const manifests = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 ---
@@ -182,14 +183,14 @@ func TestANamespaceForWhatNamesNone(t *testing.T) {
 	require.Equal(t, "shop own", strings.TrimSpace(got.out))
 	got = run("")
 	require.Equal(t, "own", strings.TrimSpace(got.out))
-	require.Contains(t, got.err, "manifests[0] (ConfigMap a): metadata.namespace: must be set, because it lives in a namespace; name one")
+	require.Contains(t, got.err, "manifests[0] (ConfigMap a): metadata.namespace: must be set, because the kind is namespaced; name one")
 	got = run("-n Shop_1")
 	require.Equal(t, 2, got.code)
 	require.Contains(t, got.err, `"Shop_1" cannot be a namespace`)
 }
 
-// What the hub cannot render is refused before anything is sent, with the place in
-// the template.
+// A template that the hub could not render is refused before anything is sent, with the
+// field that is wrong.
 func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ manifests, want, fix string }{
 		"no name": {
@@ -208,7 +209,8 @@ func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 			"put the objects of the agent there",
 		},
 		"two of a name": {
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {c: d}\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n" +
+				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {c: d}\n",
 			"manifests[1] (ConfigMap b/a) metadata.name",
 			"use another name",
 		},
@@ -230,8 +232,8 @@ func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 	}
 }
 
-// disable wins over an install strategy, and enable takes it back: each a second time
-// finds nothing to do.
+// disable wins over an install strategy, and enable undoes that. A second run of either
+// changes nothing.
 func TestDisableAndEnableAgainstAnInstallStrategy(t *testing.T) {
 	s := newAddOnsScene(t)
 	run := func(words ...string) said {
@@ -245,7 +247,7 @@ func TestDisableAndEnableAgainstAnInstallStrategy(t *testing.T) {
 		"DELETE /apis/addon.open-cluster-management.io/v1alpha1/namespaces/cluster1/managedclusteraddons/metrics",
 	}, s.hub.Changes())
 	require.Equal(t, "managedclusteraddon/metrics unchanged on cluster1\n", run("disable", "metrics", "-c", "cluster1", "--yes").out)
-	require.Contains(t, run("status", "metrics").out, "left out by addon disable")
+	require.Contains(t, run("status", "metrics").out, "excluded by addon disable")
 
 	require.Equal(t, "managedclusteraddon/metrics created on cluster1\n", run("enable", "metrics", "-c", "cluster1").out)
 	require.Len(t, s.hub.Changes(), 4)
@@ -254,7 +256,7 @@ func TestDisableAndEnableAgainstAnInstallStrategy(t *testing.T) {
 	require.Empty(t, run("status", "metrics", "-c", "cluster1", "-o", "jsonpath={.items[*].excluded}").out)
 }
 
-// A cluster that no placement selects is left out only when it was meant by name.
+// A cluster that no placement selects is excluded only if it is given by name.
 func TestDisableOnAllLeavesOutThoseThatWouldGetIt(t *testing.T) {
 	s := newAddOnsScene(t)
 	got := s.run("addon", "disable", "metrics", "-l", "!nosuch", "--yes", "--context", "hub")
@@ -263,8 +265,8 @@ func TestDisableOnAllLeavesOutThoseThatWouldGetIt(t *testing.T) {
 	require.Equal(t, 2, strings.Count(strings.Join(s.hub.Changes(), " "), "PATCH"))
 }
 
-// What is merged leaves what is there: labels, annotations, configurations of other
-// kinds, variables of an earlier run.
+// enable keeps existing labels, annotations, configurations of other kinds, and variables
+// of an earlier run.
 func TestEnableMerges(t *testing.T) {
 	s := newAddOnsScene(t)
 	for _, words := range []string{"--set B=2 --labels one=1", "--set A=1 --labels two=2", "--config addontemplates//logs-0.4.0"} {
@@ -275,7 +277,8 @@ func TestEnableMerges(t *testing.T) {
 	goldentest.Compare(t, "golden/addon-enable-merges", got.out)
 }
 
-// TestDeleteTakesTheVariablesThatEnableSet: what a person wrote under the same name stays.
+// TestDeleteTakesTheVariablesThatEnableSet: an object that a user wrote under the same
+// name stays.
 func TestDeleteTakesTheVariablesThatEnableSet(t *testing.T) {
 	s := newAddOnsScene(t)
 	for _, words := range []string{"hello -c cluster1 --set A=1", "hello -c cluster1 --set B=2", "logs -c cluster1 --set A=1"} {
@@ -291,8 +294,8 @@ func TestDeleteTakesTheVariablesThatEnableSet(t *testing.T) {
 	require.NotContains(t, got.out, "addondeploymentconfig")
 }
 
-// TestRightsOfAddOnsAreKept: a later run takes nothing back, nor gives anything, that
-// nobody asked for.
+// TestRightsOfAddOnsAreKept: a later run neither revokes nor grants rights unless it is
+// asked to.
 func TestRightsOfAddOnsAreKept(t *testing.T) {
 	s := newAddOnsScene(t)
 	given := func() bool {

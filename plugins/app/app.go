@@ -34,17 +34,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/work"
 )
 
-// completer is the name under which kubectl asks a plugin for completions.
+// completer is the name of the program that kubectl runs for completions.
 const completer = "kubectl_complete-ocm"
 
-// Streams is what the program is given by the process that started it.
+// Streams are the standard streams, environment and clock of the program.
 type Streams = ui.Streams
 
 // Process returns the streams of the running process.
 func Process() Streams { return ui.Process() }
 
-// Run runs the program with the arguments of its process, the program's own
-// name first, and returns the exit code. It ends early when ctx does.
+// Run runs the program and returns its exit code. args are those of the process,
+// starting with the program's name. Run stops early when ctx is done.
 func Run(ctx context.Context, s Streams, args []string) int {
 	u := &ui.UI{Streams: s, Program: program(args), Color: "auto", Interrupted: ctx.Done()}
 	words, note := rewrite(arguments(args))
@@ -56,26 +56,26 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	return u.Fail(err)
 }
 
-// Root builds the tree of commands.
+// Root builds the command tree.
 func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u), "") }
 
-// Documented builds the tree of commands as the reference shows it: called through
-// kubectl, and the same on every machine.
+// Documented builds the command tree as the reference documents it: called through
+// kubectl, and identical on every machine.
 func Documented() *cobra.Command {
 	return Root(&ui.UI{Streams: Streams{Getenv: func(string) string { return "" }}, Program: "kubectl ocm"})
 }
 
-// tree builds the commands; note is what is said before one runs, if anything.
+// tree builds the command tree; note, unless empty, is printed before a command runs.
 func tree(f *options.Factory, note string) *cobra.Command {
 	u := f.UI
 	root := options.Group(&cobra.Command{
 		Use:   "kubectl-ocm",
 		Short: "Manage many Kubernetes clusters with Open Cluster Management",
 		Long: options.Long(`
-		Open Cluster Management for many Kubernetes clusters: make one cluster the hub,
-		join others to it, and send them work.
+		Manage many Kubernetes clusters with Open Cluster Management: make one cluster the
+		hub, join others to it, and send them work.
 
-		Called through kubectl, flags stand after the plugin's name:
+		Flags go after the plugin's name:
 		"kubectl ocm hub init --context x", not "kubectl --context x ocm hub init".`),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -111,7 +111,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// flagError makes a wrong flag a usage error with the nearest right one.
+// flagError turns an unknown flag into a usage error that suggests the nearest known one.
 func flagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -131,7 +131,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// logFlags adds -v, the verbosity of the client libraries.
+// logFlags adds -v, the log level of the client libraries, and hides the other klog flags.
 func logFlags(flags *pflag.FlagSet) {
 	set := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(set)
@@ -145,10 +145,9 @@ func logFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// quietLibraries keeps what client libraries log about failures off the
-// terminal, unless -v asks for it: every failure is told by us. It is done once,
-// because libraries may still be at the end of the last command's watches where a
-// process runs several.
+// quietLibraries discards the logs of the client libraries unless -v is given: the
+// program reports every failure itself. It runs once per process, because watches of
+// an earlier command in the same process may still be logging while they stop.
 func quietLibraries(flags *pflag.FlagSet) {
 	if !flags.Changed("v") {
 		quiet.Do(func() { klog.SetLogger(logr.Discard()) })
@@ -157,8 +156,8 @@ func quietLibraries(flags *pflag.FlagSet) {
 
 var quiet sync.Once
 
-// program returns how the person calls us. kubectl starts its plugins under
-// their own file name, which begins with kubectl-.
+// program returns the command that the user typed. kubectl runs a plugin under its
+// own file name, which begins with kubectl-.
 func program(args []string) string {
 	name := base(args)
 	if name == "" || name == completer || strings.HasPrefix(name, "kubectl-") {
@@ -174,7 +173,7 @@ func base(args []string) string {
 	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 }
 
-// arguments returns the words of the command line without the program's name.
+// arguments returns the command line without the program's name.
 func arguments(args []string) []string {
 	if len(args) == 0 {
 		return nil
@@ -185,7 +184,7 @@ func arguments(args []string) []string {
 	return args[1:]
 }
 
-// formerly maps command words of the field's older command line to ours.
+// formerly maps the commands of clusteradm to ours.
 var formerly = []struct{ old, now string }{
 	{"init", "hub init"}, {"clean", "hub clean"}, {"get token", "hub token create"}, {"delete token", "hub token revoke"},
 	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
@@ -198,7 +197,7 @@ var formerly = []struct{ old, now string }{
 	{"create placement", "placement create"},
 }
 
-// rewrite turns an old spelling of a command into ours, and returns what to say of it.
+// rewrite replaces an old spelling of a command, and returns the note to print about it.
 func rewrite(words []string) (now []string, note string) {
 	for _, f := range formerly {
 		old := strings.Fields(f.old)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is the program "kubectl ocm": the tree of commands, the flags
-// that all of them have, and the exit code. One folder beside this one holds
-// one command family; this package only puts them together.
+// Package app is the program "kubectl ocm": the command tree, the global flags and
+// the exit code. Each command family lives in a sibling package; this one only puts
+// them together.
 //
-// It knows three ways of being called: by kubectl as a plugin ("kubectl ocm"),
-// by its own name, and as kubectl_complete-ocm, the name under which kubectl
-// asks a plugin for completions. Contract: design rules of the command line.
+// The program can be called in three ways: by kubectl as a plugin ("kubectl ocm"),
+// by its own name, and as kubectl_complete-ocm, the name kubectl runs to get
+// completions from a plugin.
 package app

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// lines are one good command line for every command that has --dry-run.
+// lines has a valid command line for every command with --dry-run.
 var lines = map[string][]string{
 	"hub init":             {"--context", "spoke"},
 	"hub token":            {"--context", "hub"},
@@ -44,7 +44,7 @@ var lines = map[string][]string{
 	"completion uninstall": {"--dir", "."},
 }
 
-// changing returns the paths of all commands that have --dry-run.
+// changing adds the paths of all commands with --dry-run to the map into.
 func changing(cmd *cobra.Command, path string, into map[string]bool) {
 	for _, c := range cmd.Commands() {
 		below := path + c.Name()
@@ -68,9 +68,8 @@ func words(path string) []string {
 	return out
 }
 
-// TestNoDryRunWritesAnything walks the whole tree of commands: every command
-// that can change something has --dry-run, and under it nothing is sent that
-// would.
+// TestNoDryRunWritesAnything walks the whole command tree: every command that can change
+// something has --dry-run, and with it sends no request that would change anything.
 func TestNoDryRunWritesAnything(t *testing.T) {
 	found := map[string]bool{}
 	changing(app.Root(&ui.UI{Streams: ui.Process(), Program: "kubectl ocm"}), "", found)
@@ -90,7 +89,7 @@ func TestNoDryRunWritesAnything(t *testing.T) {
 				require.Empty(t, s.hub.Changes())
 				require.Empty(t, s.spoke.Changes())
 				require.NotEmpty(t, got.out+got.err)
-				require.NotRegexp(t, `(?m)^data:(\n  .*)*\nkind: Secret$`, got.out, "a secret without its values must not be applied")
+				require.NotRegexp(t, `(?m)^data:(\n  .*)*\nkind: Secret$`, got.out, "a Secret without its values would be applied empty")
 			})
 		}
 	}
@@ -99,15 +98,17 @@ func TestNoDryRunWritesAnything(t *testing.T) {
 // TestJSONIsAllThatIsPrinted runs every command with -o json -q: stdout parses,
 // stderr is empty.
 func TestJSONIsAllThatIsPrinted(t *testing.T) {
-	all := map[string][]string{"cluster list": {
-		"--context",
-		"hub",
-	}, "clusterset list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
-		"hub token list": {"--context", "hub"},
-		"accept":         {"--show", "--context", "hub"},
-		"version":        {"--context", "hub"},
-		"hub init":       {"--list-images"},
-		"check":          {"--list"}}
+	all := map[string][]string{
+		"cluster list":    {"--context", "hub"},
+		"clusterset list": {"--context", "hub"},
+		"work list":       {"--context", "hub"},
+		"hub status":      {"--context", "hub"},
+		"hub token list":  {"--context", "hub"},
+		"accept":          {"--show", "--context", "hub"},
+		"version":         {"--context", "hub"},
+		"hub init":        {"--list-images"},
+		"check":           {"--list"},
+	}
 	for path, flags := range lines {
 		if words(path)[0] != "completion" {
 			all[path+" --dry-run"] = flags

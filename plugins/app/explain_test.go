@@ -61,8 +61,8 @@ func TestWhatIsPrintedOfExplanations(t *testing.T) {
 	}, "explain", "simulate-without", "simulate-same")
 }
 
-// A cluster that is not there yet counts as the hub would take it up: in the set
-// default unless it names another.
+// A simulated cluster joins the set that it would get on the hub: default, unless it
+// names another.
 func TestAClusterThatMayComeIsSimulated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c9.yaml")
 	simulate := func(labels string) (said, []string) {
@@ -82,12 +82,15 @@ func TestAClusterThatMayComeIsSimulated(t *testing.T) {
 	require.Equal(t, []string{"cluster1", "cluster4"}, selected)
 }
 
-// A decision of the same clusters in other groups, or in another order where scores
-// order them, is not the same.
+// A decision with the same clusters in other groups, or in another order when sorted by
+// score, is a different decision.
 func TestGroupsAndOrderOfTheLiveDecisionCount(t *testing.T) {
-	const decision = "---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: PlacementDecision\nmetadata: {name: moved-decision-1, namespace: default, labels: {cluster.open-cluster-management.io/placement: moved, cluster.open-cluster-management.io/decision-group-index: \"0\"}}\n" +
+	const decision = "---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: PlacementDecision\n" +
+		"metadata: {name: moved-decision-1, namespace: default, labels: {cluster.open-cluster-management.io/placement: moved, " +
+		"cluster.open-cluster-management.io/decision-group-index: \"0\"}}\n" +
 		"status: {decisions: [{clusterName: cluster4, reason: \"\"}, {clusterName: cluster2, reason: \"\"}]}\n"
-	const placement = "---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: moved, namespace: default}\nspec: {clusterSets: [prod], numberOfClusters: 2, "
+	const placement = "---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n" +
+		"metadata: {name: moved, namespace: default}\nspec: {clusterSets: [prod], numberOfClusters: 2, "
 	for name, tc := range map[string]struct{ spec, live, said string }{
 		"the same": {
 			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}",
@@ -95,7 +98,8 @@ func TestGroupsAndOrderOfTheLiveDecisionCount(t *testing.T) {
 			"",
 		},
 		"in other groups": {
-			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 1}}",
+			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, " +
+				"decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 1}}",
 			"~cluster4",
 			"~ cluster4\n",
 		},
@@ -123,12 +127,12 @@ func TestGroupsAndOrderOfTheLiveDecisionCount(t *testing.T) {
 	}
 }
 
-// Files that cannot be simulated are refused with field and fix, before the hub
-// is asked.
+// Files that cannot be simulated are refused with field and fix, before any request to
+// the hub.
 func TestPlacementsThatCannotBeSimulated(t *testing.T) {
 	const cluster = "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c9}\n"
 	for name, tc := range map[string]struct{ text, with, want, fix string }{
-		"no YAML":      {text: "a: [", want: "is no YAML", fix: "correct the file"},
+		"no YAML":      {text: "a: [", want: "is not YAML", fix: "correct the file"},
 		"another kind": {text: cluster, want: "holds a ManagedCluster", fix: "leave it out"},
 		"an older version": {
 			text: strings.Replace(newPlacement, "v1beta1", "v1alpha1", 1),
@@ -187,8 +191,8 @@ func TestPlacementsThatCannotBeSimulated(t *testing.T) {
 	}
 }
 
-// Every command of the guide that begins with $ prints, on the hub of these tests,
-// what stands there.
+// Every command of the guide that begins with $ prints on the hub of these tests exactly
+// what the guide shows.
 func TestTheGuideOfPlacementsIsTrue(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/guides/placement.md")
 	require.NoError(t, err)

@@ -16,12 +16,12 @@ import (
 
 const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting, namespace: default}\ndata: {text: hello}\n"
 
-// transcript shows one run as a person saw it.
+// transcript returns one run with its output and exit code.
 func transcript(words []string, s said) string {
 	return fmt.Sprintf("$ kubectl ocm %s\n-- stdout --\n%s-- stderr --\n%s-- exit %d --\n", strings.Join(words, " "), s.out, s.err, s.code)
 }
 
-// outline names the documents of a dry run; their content is config/'s.
+// outline lists the documents of a dry run; config/ tests their content.
 func outline(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder

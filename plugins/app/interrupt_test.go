@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// watched is a stream that does something when it has been written a text.
+// watched is a stream that calls do once text has been written to it.
 type watched struct {
 	kept bytes.Buffer
 	text string
@@ -32,13 +32,13 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestAWaitTellsWhatItSeesAndEndsWhenItIsInterrupted: each cluster has a line that says
-// what is in the way there, and who interrupts the wait is told so at once.
+// TestAWaitTellsWhatItSeesAndEndsWhenItIsInterrupted: each cluster has a line with what
+// it waits for, and an interrupt ends the wait at once.
 func TestAWaitTellsWhatItSeesAndEndsWhenItIsInterrupted(t *testing.T) {
 	for line, want := range map[string]string{
 		"work wait batch": "deployment/web: Available=False: Resource is not available",
 		"work apply hello -f - -c cluster1,cluster2 --wait": "the agent has not answered",
-		"addon enable logs -c cluster1 --wait":              "nobody has said yet whether it works",
+		"addon enable logs -c cluster1 --wait":              "nothing has reported yet whether it works",
 	} {
 		t.Run(line, func(t *testing.T) {
 			s := newAddOnsScene(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 )
 
-// A hub that the field's own operator runs has four webhooks, no lease of ours, and
-// hub init leaves it alone: check asks for no more, and advises nothing that is refused.
+// A hub run by OCM's own operator has four webhooks and no lease of ours, and hub init
+// leaves it alone: check expects no more, and suggests nothing that would be refused.
 func TestAHubOfAnotherOperatorIsJudgedByWhatItHas(t *testing.T) {
 	raw, err := os.ReadFile("testdata/fleet.yaml")
 	require.NoError(t, err)
@@ -41,11 +41,11 @@ webhooks: [{name: manifestworkvalidators.admission.work.open-cluster-management.
 
 	got := s.run("check", "hub", "--context", "hub")
 	require.Contains(t, got.out, "✓ the hub is run by another operator, quay.io/open-cluster-management/registration-operator:v1.3.1")
-	require.Contains(t, got.out, "✓ 5 webhooks answer", "its four, and the conversion")
+	require.Contains(t, got.out, "✓ 5 webhooks answer", "its four webhooks and the conversion")
 	require.NotContains(t, got.out, "hub init")
 	require.Contains(
 		t, got.out, "kubectl rollout restart -n open-cluster-management deploy/cluster-manager --context hub",
-		"what it lacks its own operator puts back",
+		"its own operator restores what is missing",
 	)
 	require.NotContains(t, s.run("hub", "status", "--context", "hub").out, "\n! ")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// newPlacementsScene is a hub with placements in all states and the clusters that
-// they select from.
+// newPlacementsScene returns a hub with placements in all states and the clusters they
+// select from.
 func newPlacementsScene(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t)
@@ -27,9 +27,9 @@ func newPlacementsScene(t *testing.T) *scene {
 	return s
 }
 
-// compareLines types each line on that hub and compares what is printed. Lines
-// that are named so are printed at all widths. In them _ stands for a blank inside
-// of a word.
+// compareLines runs each line on that hub and compares the output with a golden file.
+// Lines whose name begins with one of wide run at several terminal widths. In a line,
+// _ stands for a space within a word.
 func compareLines(t *testing.T, stdin string, lines map[string]string, wide ...string) {
 	t.Helper()
 	for name, line := range lines {
@@ -55,19 +55,28 @@ func compareLines(t *testing.T, stdin string, lines map[string]string, wide ...s
 
 func TestWhatIsPrintedOfPlacements(t *testing.T) {
 	compareLines(t, "", map[string]string{
-		"list":             "placement list --context hub",
-		"list-wide":        "placement list -o wide --context hub",
-		"list-json":        "placement list gpu -n default -o json --context hub",
-		"list-namespace":   "placement list -n shop --context hub",
-		"list-name":        "placement list lonely/web drifted -o name --context hub",
-		"list-missing":     "placement list nosuch --context hub",
-		"list-not-a-hub":   "placement list --context spoke",
-		"list-old":         "get placements --context hub",
-		"create":           "placement create new -n shop --count 2 --label-selectors region=eu --context hub",
-		"create-dry-run":   "placement create new -n default --clustersets prod --count 3 --label-selectors region_in_(eu,apac),env=canary --claim-selectors platform.open-cluster-management.io=aws --cel has(managedCluster.status) --prioritizer Steady:0,ResourceAllocatableCPU:-2 --prioritizer AddOn:usage:cpu:3 --toleration gpu=true:NoSelect:300s --toleration * --spread region:2:DoNotSchedule --spread claim:zone --group canary=env=canary --group aws=claim:platform.open-cluster-management.io=aws --clusters-per-group 25% --sort-by Score --context hub --dry-run",
-		"create-and":       "placement create new -n default --and --label-selectors region=apac,env!=canary --claim-selectors platform.open-cluster-management.io=aws --cel true --exact --prioritizers BuiltIn:Balance:2 --context hub --dry-run",
-		"create-groups":    "placement create rolled --clusters-per-group 25% --group prod-canary-west=region=west --group prod-canary-east=region=east --context hub --dry-run",
-		"create-again":     "placement create web --clustersets prod --count 2 --label-selectors region=apac --prioritizer ResourceAllocatableCPU:2 --context hub",
+		"list":           "placement list --context hub",
+		"list-wide":      "placement list -o wide --context hub",
+		"list-json":      "placement list gpu -n default -o json --context hub",
+		"list-namespace": "placement list -n shop --context hub",
+		"list-name":      "placement list lonely/web drifted -o name --context hub",
+		"list-missing":   "placement list nosuch --context hub",
+		"list-not-a-hub": "placement list --context spoke",
+		"list-old":       "get placements --context hub",
+		"create":         "placement create new -n shop --count 2 --label-selectors region=eu --context hub",
+		"create-dry-run": "placement create new -n default --clustersets prod --count 3 " +
+			"--label-selectors region_in_(eu,apac),env=canary --claim-selectors platform.open-cluster-management.io=aws " +
+			"--cel has(managedCluster.status) --prioritizer Steady:0,ResourceAllocatableCPU:-2 --prioritizer AddOn:usage:cpu:3 " +
+			"--toleration gpu=true:NoSelect:300s --toleration * --spread region:2:DoNotSchedule --spread claim:zone " +
+			"--group canary=env=canary --group aws=claim:platform.open-cluster-management.io=aws --clusters-per-group 25% " +
+			"--sort-by Score --context hub --dry-run",
+		"create-and": "placement create new -n default --and --label-selectors region=apac,env!=canary " +
+			"--claim-selectors platform.open-cluster-management.io=aws --cel true --exact --prioritizers BuiltIn:Balance:2 " +
+			"--context hub --dry-run",
+		"create-groups": "placement create rolled --clusters-per-group 25% --group prod-canary-west=region=west " +
+			"--group prod-canary-east=region=east --context hub --dry-run",
+		"create-again": "placement create web --clustersets prod --count 2 --label-selectors region=apac " +
+			"--prioritizer ResourceAllocatableCPU:2 --context hub",
 		"create-other":     "placement create web --clustersets prod --count 1 --context hub",
 		"create-overwrite": "placement create web --clustersets prod --count 1 --overwrite --context hub",
 		"create-diff":      "placement create web --clustersets prod --count 1 --label-selectors region=apac --diff --context hub",
@@ -83,9 +92,7 @@ func TestWhatIsPrintedOfPlacements(t *testing.T) {
 	}, "list")
 }
 
-// Every wrong value is told with its flag or field and what to do, before the hub
-// is asked anything.
-// Each cause under its code, and what is well in one line.
+// check lists each problem under its code, and the healthy placements in one line.
 func TestWhatCheckFindsOfPlacements(t *testing.T) {
 	compareLines(t, "", map[string]string{
 		"check":              "check --context hub --skip OCM0206",
@@ -102,7 +109,7 @@ func TestWhatCheckFindsOfPlacements(t *testing.T) {
 	})
 }
 
-// What the placements of the other tests do not lack.
+// The problems that the placements of the other tests do not have.
 func TestCheckNamesWhatKeepsAPlacementShort(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, more, code, title, cause string }{
 		"an empty set": {
@@ -111,7 +118,8 @@ func TestCheckNamesWhatKeepsAPlacementShort(t *testing.T) {
 			title: "the cluster sets that it selects from have no clusters",
 			cause: "All ManagedClusterSets [bare] have no member ManagedCluster",
 			more: "---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: bare}\n" +
-				"---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\nmetadata: {name: bare, namespace: default}\nspec: {clusterSet: bare}\n",
+				"---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n" +
+				"metadata: {name: bare, namespace: default}\nspec: {clusterSet: bare}\n",
 		},
 		"more wanted than fit": {
 			spec:  `{clusterSets: [prod], numberOfClusters: 9}`,
@@ -120,14 +128,17 @@ func TestCheckNamesWhatKeepsAPlacementShort(t *testing.T) {
 			cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out",
 		},
 		"spread too strictly": {
-			spec:  `{clusterSets: [prod], numberOfClusters: 5, spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}}`,
+			spec: `{clusterSets: [prod], numberOfClusters: 5, spreadPolicy: {spreadConstraints: [` +
+				`{topologyKey: region, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}}`,
 			code:  "OCM0505",
 			title: "it selects 3 clusters of 5 that it wants",
 			cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out, 3 fit its spread constraints",
 		},
 		"taints keep all out": {
-			spec:  `{clusterSets: [prod], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {name: cluster3}}}}]}`,
-			more:  "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: far, labels: {name: cluster3, cluster.open-cluster-management.io/clusterset: prod}}\nspec: {taints: [{key: away, effect: NoSelect}]}\n",
+			spec: `{clusterSets: [prod], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {name: cluster3}}}}]}`,
+			more: "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\n" +
+				"metadata: {name: far, labels: {name: cluster3, cluster.open-cluster-management.io/clusterset: prod}}\n" +
+				"spec: {taints: [{key: away, effect: NoSelect}]}\n",
 			code:  "OCM0505",
 			title: "taints that it does not tolerate keep out 1 cluster, all that fit",
 			cause: "away (1)",
@@ -150,9 +161,9 @@ func TestCheckNamesWhatKeepsAPlacementShort(t *testing.T) {
 			s := newPlacementsScene(t)
 			text, err := os.ReadFile("testdata/placements.yaml")
 			require.NoError(t, err)
-			s.hub = apitest.New(t, created, string(
-				text,
-			)+tc.more+"---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: short, namespace: default}\nspec: "+tc.spec+
+			s.hub = apitest.New(t, created, string(text)+tc.more+
+				"---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n"+
+				"metadata: {name: short, namespace: default}\nspec: "+tc.spec+
 				"\nstatus: {conditions: [{type: PlacementSatisfied, status: \"True\", reason: R, message: m}]}\n")
 			t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub}))
 			var got struct {
@@ -190,6 +201,8 @@ func TestNamesOfPlacementsAreCompleted(t *testing.T) {
 	}
 }
 
+// Every wrong value is reported with its flag or field and a fix, before any request to
+// the hub.
 func TestPlacementsThatCannotBeMade(t *testing.T) {
 	for name, tc := range map[string]struct{ flags, want, fix string }{
 		"a name":                     {"Web_1", `"Web 1" cannot be the name`, "NAMESPACE/NAME"},
@@ -212,7 +225,7 @@ func TestPlacementsThatCannotBeMade(t *testing.T) {
 		"an effect":                  {"x --toleration gpu:NoExecute", "neither an effect", "gpu=true"},
 		"a time":                     {"x --toleration gpu:0s", "neither an effect", "gpu=true"},
 		"a spread":                   {"x --spread :2", "MAXSKEW", "region"},
-		"a skew":                     {"x --spread region:0", "no number above 0", "region:2"},
+		"a skew":                     {"x --spread region:0", "not a number above 0", "region:2"},
 		"an answer to a skew":        {"x --spread region:1:Never", "neither DoNotSchedule nor", "region:2"},
 		"a group":                    {"x --group canary", "NAME=SELECTOR", "canary=env=canary"},
 		"the name of a group":        {"x --group a_b=c=d", "groupName", "letters"},
@@ -237,8 +250,8 @@ func TestPlacementsThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// What is replaced leaves nothing behind: fields that the former spec had and the
-// new one has not are gone, and a second run finds nothing to do.
+// A replaced spec leaves nothing behind: fields that only the former spec had are gone,
+// and a second run changes nothing.
 func TestOverwriteReplacesTheWholeSpec(t *testing.T) {
 	s := newPlacementsScene(t)
 	line := strings.Fields("placement create web --clustersets prod --count 1 --overwrite --context hub")

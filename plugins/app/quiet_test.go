@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// TestQuietIsQuiet runs every command that changes something, for real and quietly: what
-// works says nothing on stderr.
+// TestQuietIsQuiet runs every command that changes something with -q: one that succeeds
+// prints nothing to stderr.
 func TestQuietIsQuiet(t *testing.T) {
 	more := map[string][]string{
 		"get clusters":           {"--context", "hub"},
@@ -34,7 +34,7 @@ func TestQuietIsQuiet(t *testing.T) {
 				line = append(line, "--wait=false")
 			}
 			if cmd.Flags().Lookup("timeout") != nil {
-				line = append(line, "--timeout=2s") // nobody does here what some wait for
+				line = append(line, "--timeout=2s") // some wait for what never happens here
 			}
 		}
 		got := newScene(t).runIn(manifest, line...)

@@ -19,13 +19,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 )
 
-// now is the time of all tests here; created is five minutes earlier.
+// now is the time in all tests; created is five minutes earlier.
 const (
 	now     = "2026-11-21T12:00:00Z"
 	created = "2026-11-21T11:55:00Z"
 )
 
-// scene is a hub and a spoke in memory, and a person's shell.
+// scene is a hub and a managed cluster in memory, and the environment of a user.
 type scene struct {
 	t          *testing.T
 	hub, spoke *apitest.Server
@@ -49,8 +49,8 @@ type said struct {
 	out, err string
 }
 
-// run runs the program at the fixed time. Addresses and CA hashes, which differ
-// in each run, are replaced.
+// run runs the program at the fixed time. Addresses and CA hashes, which differ between
+// runs, are replaced.
 func (s *scene) run(words ...string) said {
 	s.t.Helper()
 	return s.runIn("", words...)
@@ -69,11 +69,11 @@ func (s *scene) runIn(stdin string, words ...string) said {
 	return said{code, s.stable(out.String()), byCluster(s.stable(errs.String()))}
 }
 
-// progress is a line about one of several clusters that are waited for at a time.
+// progress matches a line about one of several clusters that a command waits for at once.
 var progress = regexp.MustCompile(`^[…✓✗] (?:\S+ on )?(cluster\d+) `)
 
-// byCluster puts such lines into the order of the clusters where they follow one another:
-// which of them comes first is not for this program to say.
+// byCluster sorts consecutive progress lines by cluster, because their order differs
+// between runs.
 func byCluster(text string) string {
 	lines := strings.Split(text, "\n")
 	name := func(line string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program that kubectl runs in place of a command is named, and the line that removes
-// it removes it. What kubectl would not run hides nothing.
+// check names a program that kubectl runs in place of a command, and its fix removes the
+// program. A file that kubectl would not run shadows nothing.
 func TestAProgramThatHidesACommandIsNamed(t *testing.T) {
 	s := newScene(t)
 	dir := filepath.Join(t.TempDir(), "my bin")

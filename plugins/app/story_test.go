@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kubectl-ocm": program("kubectl-ocm"), "kubectl_complete-ocm": program("kubectl_complete-ocm"), "ocm": program("ocm")})
 }
 
-// TestStories runs the scripts of plugins/testdata/script: a hub and a spoke in
-// memory are the person's contexts.
+// TestStories runs the scripts of plugins/testdata/script. The contexts are a hub and a
+// managed cluster in memory.
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "../testdata/script", Setup: func(env *testscript.Env) error {
 		fleet, err := os.ReadFile("testdata/fleet.yaml")

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// newLiveScene is a hub with a work that was sent to several clusters, and one of
-// those clusters, where somebody else has been at work too.
+// newLiveScene returns a hub with a work that was sent to several clusters, and one of
+// those clusters, whose objects others have changed too.
 func newLiveScene(t *testing.T) *scene {
 	t.Helper()
 	s := newWorksScene(t, "live", "worksets")
@@ -25,8 +25,8 @@ func newLiveScene(t *testing.T) *scene {
 	return s
 }
 
-// What is printed of works beside what is on their clusters, of works that are
-// taken off clusters, and of what an executor lacks. Nothing is changed.
+// The output of comparing works with the objects on their clusters, of pruning works, and
+// of missing rights of an executor. Nothing is changed.
 func TestWhatIsPrintedOfLiveWorks(t *testing.T) {
 	for name, c := range map[string]struct {
 		line string
@@ -81,8 +81,8 @@ func TestWhatIsPrintedOfLiveWorks(t *testing.T) {
 	}
 }
 
-// Works that this command has sent go from clusters that are not meant any more;
-// those of others stay. Objects stay where their work says so.
+// Works that this command sent are deleted from clusters that are no longer targets;
+// works of others stay. Objects stay if their work says so.
 func TestApplyPrunes(t *testing.T) {
 	s := newLiveScene(t)
 	got := s.runIn(manifest, "work", "apply", "app", "-f", "-", "-c", "cluster2", "--prune", "--yes", "--context", "hub")
@@ -90,15 +90,15 @@ func TestApplyPrunes(t *testing.T) {
 	require.Equal(t, "manifestwork/app deleted on cluster1\nmanifestwork/app configured on cluster2\n", got.out)
 	require.Equal(t, []string{"cluster2", "cluster3", "cluster9"}, clustersOf(s, "app"))
 	again := s.runIn(manifest, "work", "apply", "app", "-f", "-", "-c", "cluster2", "--prune", "--context", "hub")
-	require.Zero(t, again.code, "nothing is left to ask about: "+again.err)
+	require.Zero(t, again.code, "nothing is left to confirm: "+again.err)
 }
 
-// clustersOf are the clusters with a work of the name, as the hub has them.
+// clustersOf returns the clusters that have a work of the name.
 func clustersOf(s *scene, name string) []string {
 	return strings.Fields(s.run("work", "list", name, "--context", "hub", "-o", "jsonpath={.items[*].cluster}").out)
 }
 
-// Nothing is pruned when the work could not be sent to every cluster.
+// Nothing is pruned if the work could not be sent to every cluster.
 func TestAFailedApplyPrunesNothing(t *testing.T) {
 	s := newLiveScene(t)
 	got := s.runIn(manifest, "work", "apply", "web", "-f", "-", "-c", "cluster2", "--prune", "--yes", "--context", "hub")

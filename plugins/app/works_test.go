@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// newWorksScene is a hub with works in all states, sets of works, and what is in
-// more files of testdata.
+// newWorksScene returns a hub with works in all states, and the objects in further files
+// of testdata.
 func newWorksScene(t *testing.T, more ...string) *scene {
 	t.Helper()
 	s := newScene(t)
@@ -81,8 +81,8 @@ func TestWhatIsPrintedOfWorks(t *testing.T) {
 	}
 }
 
-// A hub that does not keep works on placements gets a work for each cluster, and
-// refuses a rollout.
+// On a hub without ManifestWorkReplicaSet each cluster gets a work, and a rollout is
+// refused.
 func TestAPlacementOnAHubThatRollsNothingOut(t *testing.T) {
 	s := newScene(t)
 	works, err := os.ReadFile("testdata/works.yaml")
@@ -99,7 +99,7 @@ func TestAPlacementOnAHubThatRollsNothingOut(t *testing.T) {
 	require.Contains(t, got.err, "hub init --feature-gates ManifestWorkReplicaSet=true")
 }
 
-// The tree has no lines where the terminal has no letters for them.
+// The tree is drawn in ASCII if the terminal does not support UTF-8.
 func TestATreeInPlainLetters(t *testing.T) {
 	s := newWorksScene(t)
 	s.env["LANG"] = "C"

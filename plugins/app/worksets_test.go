@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// What is printed where a set of works is there already, or works of its name
-// are. What is refused changes nothing.
+// The output when a replica set exists already, or works of its name do. A refused
+// command changes nothing.
 func TestASetOfWorksThatIsThere(t *testing.T) {
 	const apply = " -f - --placement apps/everywhere --context hub"
 	for name, c := range map[string]struct {
@@ -59,8 +59,8 @@ func TestASetOfWorksThatIsThere(t *testing.T) {
 	}
 }
 
-// A set keeps its placements and their rollouts when it is applied for one of
-// them, as the hub holds it afterwards.
+// A replica set that is applied for one of its placements keeps the others and their
+// rollouts.
 func TestApplyLeavesTheOtherPlacementsOfASet(t *testing.T) {
 	s := newWorksScene(t, "worksets")
 	apply := []string{"work", "apply", "multi", "-f", "-", "--placement", "apps/everywhere", "--context", "hub"}

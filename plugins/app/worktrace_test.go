@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
-// newTraceScene is a hub with sets of works, and a managed cluster with objects
-// that they declare. The agent knows the hub by the address that tests use.
+// newTraceScene returns a hub with replica sets, and a managed cluster with objects that
+// they declare. The agent's kubeconfig has the address of the test's hub.
 func newTraceScene(t *testing.T) *scene {
 	t.Helper()
 	s := newWorksScene(t, "worksets")
@@ -73,7 +73,7 @@ func TestWhatATraceTells(t *testing.T) {
 	}
 }
 
-// Where the agent uses an address that no context has, the address is told.
+// If the agent uses an address that no context has, the trace shows the address.
 func TestATraceOfAHubThatIsNoContext(t *testing.T) {
 	s := newTraceScene(t)
 	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"spoke": s.spoke}))
@@ -85,8 +85,8 @@ func TestATraceOfAHubThatIsNoContext(t *testing.T) {
 		`"no context has the address of the hub; name its context by --hub-context to see more"`)
 }
 
-// A hub that was named and does not answer is an error, and what the managed
-// cluster told is printed all the same.
+// It is an error if the named hub does not answer, but the objects of the managed cluster
+// are printed all the same.
 func TestATraceWhoseHubDoesNotAnswer(t *testing.T) {
 	s := newTraceScene(t)
 	s.hub.CloseClientConnections()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The catalogue tells of every code of the library, once.
+// The catalogue has every code of the library exactly once.
 func TestTheCatalogueHasEveryCode(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "../../pkg/fleet/check/code.go", nil, parser.SkipObjectResolution)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// What the first argument may limit a check to.
+// The values of the first argument, which limits the check.
 const (
 	onlyHub       = "hub"
 	onlySpoke     = "spoke"
@@ -28,7 +28,7 @@ const (
 	onlyAddOn     = "addon"
 )
 
-// areas are these words, and named those that names follow.
+// areas are all values of the first argument; those in named are followed by names.
 var (
 	areas = []string{onlyHub, onlySpoke, onlyCluster, onlyPlacement, onlyAddOn}
 	named = []string{onlyCluster, onlyPlacement, onlyAddOn}
@@ -37,17 +37,17 @@ var (
 // Options are the flags of check.
 type Options struct {
 	options.Output
-	// Only limits the check to the hub, the spoke or named clusters.
+	// Only limits the check to one of areas; empty means everything.
 	Only string
 	// Names of the clusters, placements or add-ons.
 	Names []string
-	// HubContext is the context of the hub, where --context is a spoke's.
+	// HubContext is the context of the hub when --context is a managed cluster.
 	HubContext string
-	// FailOn is the severity from which on the exit code is 3.
+	// FailOn is the lowest severity that makes the exit code 3.
 	FailOn string
-	// Skip leaves checks out.
+	// Skip are the codes of checks to leave out.
 	Skip []string
-	// Short prints what is wrong only.
+	// Short prints only what is wrong.
 	Short bool
 	// List prints the catalogue, Explain one entry of it.
 	List    bool
@@ -57,18 +57,18 @@ type Options struct {
 	placements []types.NamespacedName
 }
 
-// New makes the command.
+// New returns the command "check".
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
 		Use:     "check [hub|spoke|cluster NAME...|placement NAME...|addon NAME...]",
 		Aliases: []string{"doctor"},
-		Short:   "Find what keeps the fleet from working, and how to mend it",
+		Short:   "Find what keeps the fleet from working, and how to fix it",
 		Long: options.Long(`
-		Look at the hub, its clusters, placements and add-ons, or the agent of a cluster, whichever
-		--context is, and name what is wrong with cause and fix. With --hub-context, --context is a cluster with an agent,
-		and its side on the hub is looked at too. Nothing is changed. Exit code 3 means that
-		something was found.`),
+		Check the hub with its clusters, placements and add-ons, or the agent of a managed cluster,
+		depending on what --context is, and name each problem with its cause and fix. With
+		--hub-context, --context is a managed cluster, and its objects on the hub are checked too.
+		Nothing is changed. Exit code 3 means that problems were found.`),
 		Example: options.Example(`
 		kubectl ocm check --context hub
 		kubectl ocm check cluster cluster1 --context hub
@@ -98,12 +98,12 @@ func New(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags)
-	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, where --context is a cluster's")
-	flags.StringVar(&o.FailOn, "fail-on", string(check.SeverityError), "exit with 3 from this severity on: warning or error")
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, when --context is a managed cluster")
+	flags.StringVar(&o.FailOn, "fail-on", string(check.SeverityError), "lowest severity that makes the exit code 3: warning or error")
 	flags.StringSliceVar(&o.Skip, "skip", nil, "codes of checks to leave out")
 	flags.BoolVar(&o.Short, "short", false, "print only what is wrong")
 	flags.BoolVar(&o.List, "list", false, "list all checks")
-	flags.StringVar(&o.Explain, "explain", "", "tell what a code means")
+	flags.StringVar(&o.Explain, "explain", "", "explain a code")
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
 	_ = cmd.RegisterFlagCompletionFunc("explain", codes)
 	_ = cmd.RegisterFlagCompletionFunc("skip", codes)
@@ -118,7 +118,7 @@ func codes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Complete takes the arguments over and checks the flags.
+// Complete reads the arguments and checks the flags.
 func (o *Options) Complete(args []string) error {
 	if len(args) > 0 {
 		o.Only, o.Names = args[0], args[1:]
@@ -135,20 +135,20 @@ func (o *Options) Complete(args []string) error {
 	}
 	for i, code := range o.Skip {
 		o.Skip[i] = strings.ToUpper(code)
-		if _, err := find(code); err != nil {
+		if _, err := findEntry(code); err != nil {
 			return err
 		}
 	}
 	if o.Only == onlyPlacement {
-		if err := o.keys(); err != nil {
+		if err := o.parsePlacements(); err != nil {
 			return err
 		}
 	}
 	return o.Format.Check()
 }
 
-// keys reads the names of placements.
-func (o *Options) keys() error {
+// parsePlacements parses Names as names of placements.
+func (o *Options) parsePlacements() error {
 	namespace := o.f.Namespace()
 	for _, text := range o.Names {
 		key, err := placement.ParseName(text, namespace)
@@ -160,7 +160,7 @@ func (o *Options) keys() error {
 	return nil
 }
 
-func find(code string) (entry, error) {
+func findEntry(code string) (entry, error) {
 	for _, c := range catalogue() {
 		if strings.EqualFold(c.Code, code) {
 			return c, nil
@@ -169,13 +169,13 @@ func find(code string) (entry, error) {
 	return entry{}, options.Usage(fmt.Sprintf("there is no check %q", code), "kubectl ocm check --list")
 }
 
-// Run makes the checks and prints what they found.
+// Run runs the checks and prints their findings.
 func (o *Options) Run(ctx context.Context) error {
 	switch {
 	case o.List:
-		return o.catalogue()
+		return o.printCatalogue()
 	case o.Explain != "":
-		c, err := find(o.Explain)
+		c, err := findEntry(o.Explain)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (o *Options) Run(ctx context.Context) error {
 		o.f.UI.Say("%s: %s\n%s", c.Code, c.Title, o.f.UI.Own(c.Text))
 		return nil
 	}
-	wanted, err := o.sides(ctx)
+	wanted, err := o.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
-// sides opens the clusters that are to be looked at.
-func (o *Options) sides(ctx context.Context) (check.Options, error) {
+// connect opens the clusters to be checked.
+func (o *Options) connect(ctx context.Context) (check.Options, error) {
 	c, err := o.f.Cluster("")
 	if err != nil {
 		return check.Options{}, err
@@ -230,11 +230,11 @@ func (o *Options) sides(ctx context.Context) (check.Options, error) {
 	case onlyAddOn:
 		out.AddOns = o.Names
 	}
-	return o.limited(out, c)
+	return o.limit(out, c)
 }
 
-// limited leaves out what was not asked for; c is the cluster of --context.
-func (o *Options) limited(out check.Options, c *fleet.Cluster) (check.Options, error) {
+// limit leaves out what was not asked for; c is the cluster of --context.
+func (o *Options) limit(out check.Options, c *fleet.Cluster) (check.Options, error) {
 	out.HubOnly, out.PlacementsOnly, out.AddOnsOnly = o.Only == onlyHub, o.Only == onlyPlacement, o.Only == onlyAddOn
 	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly && !out.AddOnsOnly)
 	onHub := o.Only == onlyHub || slices.Contains(named, o.Only)
@@ -254,7 +254,7 @@ func (o *Options) limited(out check.Options, c *fleet.Cluster) (check.Options, e
 	return out, nil
 }
 
-func (o *Options) catalogue() error {
+func (o *Options) printCatalogue() error {
 	u := o.f.UI
 	all := catalogue()
 	if o.Format.Machine() {
@@ -271,8 +271,8 @@ func (o *Options) catalogue() error {
 	return u.Report(t, true)
 }
 
-// print shows the findings of each area: a line each, with cause and fix below
-// what is wrong.
+// print prints the findings of each area, one per line, with cause and fix below
+// each problem.
 func (o *Options) print(report check.Report) error {
 	u := o.f.UI
 	if o.Format.Machine() {
@@ -290,7 +290,7 @@ func (o *Options) print(report check.Report) error {
 		return u.Result(o.Format, "CheckReport", report, names)
 	}
 	for _, area := range report.Areas {
-		o.area(area)
+		o.printArea(area)
 	}
 	u.Say(
 		"%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK,
@@ -299,7 +299,7 @@ func (o *Options) print(report check.Report) error {
 	return nil
 }
 
-func (o *Options) area(area check.Area) {
+func (o *Options) printArea(area check.Area) {
 	u := o.f.UI
 	if o.Short && !slices.ContainsFunc(area.Findings, func(f check.Finding) bool { return f.Severity != check.SeverityOK }) {
 		return

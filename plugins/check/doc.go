@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check is the command "check": it names what keeps a fleet from
-// working, each with its cause and its fix, without reading a log. The checks
-// are pkg/fleet's; only the look at the programs on PATH is made here.
+// Package check is the command "check": it finds what keeps a fleet from working and
+// names the cause and the fix, without reading logs. The checks are in pkg/fleet/check;
+// only the search of PATH for shadowing programs is done here.
 package check

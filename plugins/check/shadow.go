@@ -14,10 +14,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// ours begins the names of programs that kubectl runs in place of our commands.
+// ours is the prefix of programs that kubectl runs in place of our commands.
 const ours = "kubectl-ocm-"
 
-// shadows finds programs on PATH that hide commands of this plugin.
+// shadows finds programs on PATH that shadow commands of this plugin. It returns
+// false when there are none.
 func (o *Options) shadows() (check.Area, bool) {
 	area := check.Area{Name: "this machine"}
 	if slices.Contains(o.Skip, check.CodeShadowed) {
@@ -29,7 +30,7 @@ func (o *Options) shadows() (check.Area, bool) {
 			continue
 		}
 		for _, e := range entries {
-			if word, found := strings.CutPrefix(e.Name(), ours); found && executable(dir, e) {
+			if word, found := strings.CutPrefix(e.Name(), ours); found && isExecutable(dir, e) {
 				area.Findings = append(area.Findings, check.Finding{Code: check.CodeShadowed, Severity: check.SeverityWarning,
 					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"",
 					Fix:   fleet.Advice("rm " + ui.ShellWord(filepath.Join(dir, e.Name())) + "      unless it is wanted")})
@@ -39,9 +40,9 @@ func (o *Options) shadows() (check.Area, bool) {
 	return area, len(area.Findings) > 0
 }
 
-// executable tells that kubectl would run a file, or what a link leads to. Where modes
-// say nothing of it, as on Windows, every file counts.
-func executable(dir string, e os.DirEntry) bool {
+// isExecutable reports whether kubectl would run the file, or the target of a link. On
+// Windows, where modes do not tell, every file counts.
+func isExecutable(dir string, e os.DirEntry) bool {
 	info, err := os.Stat(filepath.Join(dir, e.Name()))
 	return err == nil && !info.IsDir() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }

@@ -24,11 +24,11 @@ import (
 // ListOptions are the flags of cluster list.
 type ListOptions struct {
 	options.Listing
-	// ClusterSet keeps the members of a set.
+	// ClusterSet limits the list to the members of a set.
 	ClusterSet string
-	// Status keeps clusters in one state.
+	// Status limits the list to clusters in this state.
 	Status string
-	// Names keeps clusters of these names.
+	// Names limits the list to these clusters.
 	Names []string
 
 	f *options.Factory
@@ -37,7 +37,7 @@ type ListOptions struct {
 // states are the values of --status.
 var states = []string{"pending", "pendingaccept", "pendingcsr", "joining", "available", "notavailable", "unknown", "denied", "deleting"}
 
-// New makes the command.
+// New returns the command "cluster".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "cluster", Short: "Show, deny and remove managed clusters"})
 	cmd.AddCommand(newList(f), newDeny(f), newRemove(f))
@@ -102,15 +102,14 @@ func (o *ListOptions) Run(ctx context.Context) error {
 	})
 }
 
-// named keeps the clusters that were asked for; one that is missing is an
-// error.
+// named returns the clusters in Names; it is an error if one is missing.
 func (o *ListOptions) named(hub *fleet.Cluster, clusters []cluster.Info) ([]cluster.Info, error) {
 	var out []cluster.Info
 	for _, name := range o.Names {
 		i := slices.IndexFunc(clusters, func(c cluster.Info) bool { return c.Name == name })
 		if i < 0 {
 			e := naming.NoCluster(name, hub)
-			e.Cause = o.chosen()
+			e.Cause = o.filterHint()
 			return nil, e
 		}
 		out = append(out, clusters[i])
@@ -118,21 +117,20 @@ func (o *ListOptions) named(hub *fleet.Cluster, clusters []cluster.Info) ([]clus
 	return out, nil
 }
 
-// chosen names the flags that may have left a cluster out.
-func (o *ListOptions) chosen() string {
+// filterHint names the flags that may have filtered a cluster out; empty if none is set.
+func (o *ListOptions) filterHint() string {
 	if o.Selector == "" && o.ClusterSet == "" && o.Status == "" {
 		return ""
 	}
-	return "or it is left out by -l, --clusterset or --status"
+	return "or -l, --clusterset or --status filters it out"
 }
 
 func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Least: []string{
-		"MEMORY",
-		"CPU",
-	}, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
-		"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
+	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{
+		Wide: 6, Least: []string{"MEMORY", "CPU"},
+		Heads: []string{"NAME", "STATUS", "SET", "VERSION",
+			"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
 	for i := range clusters {
 		c := &clusters[i]
 		seen := "-"
@@ -153,7 +151,7 @@ func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
 	return out
 }
 
-// amount shows allocatable of capacity.
+// amount formats a resource as ALLOCATABLE/CAPACITY.
 func amount(a cluster.Amount) string {
 	if a.Capacity == "" && a.Allocatable == "" {
 		return "-"
@@ -161,7 +159,7 @@ func amount(a cluster.Amount) string {
 	return ui.Dash(a.Allocatable) + "/" + ui.Dash(a.Capacity)
 }
 
-// memory shows the unit once.
+// memory formats a resource as amount does, with the unit Gi only once.
 func memory(a cluster.Amount) string {
 	if strings.HasSuffix(a.Allocatable, "Gi") && strings.HasSuffix(a.Capacity, "Gi") {
 		a.Allocatable = strings.TrimSuffix(a.Allocatable, "Gi")

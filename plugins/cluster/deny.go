@@ -27,11 +27,11 @@ type DenyOptions struct {
 func newDeny(f *options.Factory) *cobra.Command {
 	o := &DenyOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "deny NAME...", Short: "Take the rights of clusters on the hub away", Args: options.Args(1, -1, "the name of a cluster"),
+		Use: "deny NAME...", Short: "Stop accepting clusters and revoke their rights on the hub", Args: options.Args(1, -1, "the name of a cluster"),
 		Long: options.Long(`
-		Stop accepting clusters on the hub of --context, and refuse their certificate requests. Their
-		agents lose all rights but to see that; works that are left can still be removed by them.
-		What is on the clusters stays. "kubectl ocm accept" lets them in again.`),
+		Stop accepting clusters on the hub of --context, and deny their certificate requests. Their
+		agents lose all rights except to see that, and to remove the works they still have. What is
+		on the clusters stays. "kubectl ocm accept" accepts them again.`),
 		Example: options.Example(`
 		kubectl ocm cluster deny cluster1 --context hub`),
 		ValidArgsFunction: complete.Clusters(f),
@@ -47,7 +47,7 @@ func newDeny(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-// Validate checks names and flags.
+// Validate checks the names and flags.
 func (o *DenyOptions) Validate() error {
 	for _, name := range o.Names {
 		if err := naming.Check(name); err != nil {
@@ -100,7 +100,7 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// confirm shows which clusters lose their rights, and asks.
+// confirm shows which clusters would lose their rights, and asks.
 func (o *DenyOptions) confirm() error {
 	if o.Reads() {
 		return nil

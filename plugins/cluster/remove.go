@@ -20,9 +20,9 @@ type RemoveOptions struct {
 	options.Change
 	// Name of the cluster.
 	Name string
-	// KeepWorks leaves what works have applied.
+	// KeepWorks leaves the objects of works on the cluster.
 	KeepWorks bool
-	// Force goes on without the agent.
+	// Force continues without an answer from the agent.
 	Force bool
 
 	f *options.Factory
@@ -34,9 +34,9 @@ func newRemove(f *options.Factory) *cobra.Command {
 		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove a cluster from the hub", Args: options.Args(1, 1, "the name of the cluster"),
 		Long: options.Long(`
 		Delete a cluster from the hub of --context and wait until it is gone: its add-ons go first,
-		then its works, which its agent removes from the cluster, unless --keep-works is given. The
-		agent itself stays there; "kubectl ocm unjoin" removes both. With --force nobody waits for
-		an agent that is dead, and what its works applied stays.`),
+		then its works, which its agent removes from the cluster unless --keep-works is given. The
+		agent itself stays there; "kubectl ocm unjoin" removes both. With --force the command does
+		not wait for a dead agent, and what its works applied stays.`),
 		Example: options.Example(`
 		kubectl ocm cluster remove cluster1 --context hub
 		kubectl ocm cluster remove cluster1 --context hub --force      # the cluster no longer exists`),
@@ -51,8 +51,8 @@ func newRemove(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true, Deletes: true})
-	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave what works have applied on the cluster")
-	flags.BoolVar(&o.Force, "force", false, "go on where the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
+	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
+	flags.BoolVar(&o.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// confirm shows what will be removed and asks.
+// confirm shows what would be removed, and asks.
 func (o *RemoveOptions) confirm(plan unjoin.Plan) error {
 	return o.f.UI.Confirm(o.Yes, "Remove "+o.Name+"?", []string{options.LeavingCluster(o.Name, plan)})
 }

@@ -15,38 +15,37 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// ChangeOptions are the flags of the commands that change a set or where it may
-// be used.
+// ChangeOptions are the flags of the commands that change a set or its bindings.
 type ChangeOptions struct {
 	options.Change
 	// Name of the set.
 	Name string
-	// Selector makes a set that selects its members by labels.
+	// Selector selects the members of a new set by labels.
 	Selector string
-	// Unbind deletes the bindings of a set that is deleted.
+	// Unbind also deletes the bindings of a deleted set.
 	Unbind bool
 
 	f *options.Factory
-	// do is the change; ask shows what it takes away and asks, nil for nothing.
+	// do makes the change; ask asks for confirmation first, nil if none is needed.
 	do  func(context.Context, clusterset.Options) (clusterset.Result, error)
 	ask func(context.Context, clusterset.Options) error
-	// no is the error of a deletion that found nothing; nil for other changes.
-	no func(fleet.Change, *fleet.Cluster) *fleet.Error
+	// notFound returns the error of a deletion that found nothing; nil for other changes.
+	notFound func(fleet.Change, *fleet.Cluster) *fleet.Error
 }
 
 func newCreate(f *options.Factory) *cobra.Command {
 	o := &ChangeOptions{f: f, do: clusterset.Create}
 	cmd := o.command(&cobra.Command{
-		Use: "create SET", Short: "Make a cluster set",
+		Use: "create SET", Short: "Create a cluster set",
 		Long: options.Long(`
-		Make a cluster set on the hub of --context. Clusters are put into it by "clusterset add", or
-		are selected by their labels when --selector is given; such sets may overlap.`),
+		Create a cluster set on the hub of --context. Clusters are added by "clusterset add", or
+		selected by their labels if --selector is given; such sets may overlap.`),
 		Example: options.Example(`
 		kubectl ocm clusterset create prod --context hub
 		kubectl ocm clusterset create eu --selector region=eu --context hub`),
 	}, options.Parts{Diff: true})
 	cmd.ValidArgsFunction = complete.None
-	cmd.Flags().StringVar(&o.Selector, "selector", "", "label selector of the members; without it, clusters are put into the set")
+	cmd.Flags().StringVar(&o.Selector, "selector", "", "label selector of the members; without it, clusters are added by name")
 	return cmd
 }
 
@@ -63,11 +62,11 @@ func newBind(f *options.Factory) *cobra.Command {
 func newUnbind(f *options.Factory) *cobra.Command {
 	o := &ChangeOptions{f: f, do: clusterset.Unbind}
 	o.ask = o.askUnbind
-	o.no = func(c fleet.Change, hub *fleet.Cluster) *fleet.Error {
+	o.notFound = func(c fleet.Change, hub *fleet.Cluster) *fleet.Error {
 		return naming.NoBinding(c.Object.GetNamespace(), o.Name, hub)
 	}
 	return o.command(&cobra.Command{
-		Use: "unbind SET", Short: "Take a set away from the placements of a namespace",
+		Use: "unbind SET", Short: "Stop the placements of a namespace from using a set",
 		Example: options.Example(`
 		kubectl ocm clusterset unbind prod -n shop --context hub`),
 	}, options.Parts{Diff: true, Yes: true, Deletes: true})
@@ -76,16 +75,16 @@ func newUnbind(f *options.Factory) *cobra.Command {
 func newDelete(f *options.Factory) *cobra.Command {
 	o := &ChangeOptions{f: f, do: clusterset.Delete}
 	o.ask = o.askDelete
-	o.no = func(_ fleet.Change, hub *fleet.Cluster) *fleet.Error { return naming.NoSet(o.Name, hub) }
+	o.notFound = func(_ fleet.Change, hub *fleet.Cluster) *fleet.Error { return naming.NoSet(o.Name, hub) }
 	cmd := o.command(&cobra.Command{
-		Use: "delete SET", Aliases: []string{"rm"}, Short: "Delete a cluster set that nobody uses",
+		Use: "delete SET", Aliases: []string{"rm"}, Short: "Delete a cluster set that is not in use",
 		Long: options.Long(`
-		Delete a cluster set of the hub of --context. A set that clusters were put into, or that
-		namespaces are bound to, is kept; --unbind deletes the bindings too.`),
+		Delete a cluster set of the hub of --context. The command refuses to delete a set that
+		clusters were added to, or that namespaces are bound to; --unbind deletes the bindings too.`),
 		Example: options.Example(`
 		kubectl ocm clusterset delete prod --context hub`),
 	}, options.Parts{Diff: true, Yes: true, Deletes: true})
-	cmd.Flags().BoolVar(&o.Unbind, "unbind", false, "delete its bindings too: their placements lose its clusters")
+	cmd.Flags().BoolVar(&o.Unbind, "unbind", false, "delete its bindings too; their placements lose its clusters")
 	return cmd
 }
 
@@ -128,8 +127,8 @@ func (o *ChangeOptions) Run(ctx context.Context, wanted clusterset.Options) erro
 	if err != nil {
 		return err
 	}
-	if o.no != nil {
-		if err := o.Absent(result.Items, func(c fleet.Change) *fleet.Error { return o.no(c, hub) }); err != nil {
+	if o.notFound != nil {
+		if err := o.Absent(result.Items, func(c fleet.Change) *fleet.Error { return o.notFound(c, hub) }); err != nil {
 			return err
 		}
 	}
@@ -140,20 +139,20 @@ func (o *ChangeOptions) Run(ctx context.Context, wanted clusterset.Options) erro
 		return u.Result(o.Format, "ClusterSetResult", result, fleet.Names(result.Items))
 	}
 	for _, c := range result.Items {
-		u.Say("%s %s%s", c.Name(), c.Action, where(c))
+		u.Say("%s %s%s", c.Name(), c.Action, inNamespace(c))
 	}
 	return nil
 }
 
-// where is the namespace of an object that lies in one.
-func where(c fleet.Change) string {
+// inNamespace returns " in NAMESPACE", or "" for a cluster-scoped object.
+func inNamespace(c fleet.Change) string {
 	if namespace := c.Object.GetNamespace(); namespace != "" {
 		return " in " + namespace
 	}
 	return ""
 }
 
-// bind binds the set, and says when nobody in the namespace uses it yet.
+// bind binds the set, and notes when no placement in the namespace uses it yet.
 func (o *ChangeOptions) bind(ctx context.Context, wanted clusterset.Options) (clusterset.Result, error) {
 	result, err := clusterset.Bind(ctx, wanted)
 	if err != nil || o.Reads() {
@@ -166,7 +165,7 @@ func (o *ChangeOptions) bind(ctx context.Context, wanted clusterset.Options) (cl
 	return result, err
 }
 
-// askUnbind shows the placements that may lose clusters.
+// askUnbind shows the placements that may lose clusters, and asks if there are any.
 func (o *ChangeOptions) askUnbind(ctx context.Context, wanted clusterset.Options) error {
 	used, err := clusterset.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
 	if err != nil {
@@ -179,7 +178,7 @@ func (o *ChangeOptions) askUnbind(ctx context.Context, wanted clusterset.Options
 	return o.f.UI.Confirm(o.Yes || len(used) == 0, "Unbind "+o.Name+" from "+wanted.Namespace+"?", targets)
 }
 
-// askDelete shows what else would go with the set.
+// askDelete shows what would be deleted along with the set, and asks.
 func (o *ChangeOptions) askDelete(ctx context.Context, wanted clusterset.Options) error {
 	wanted.DryRun = fleet.DryRunClient
 	result, err := clusterset.Delete(ctx, wanted)
@@ -189,7 +188,7 @@ func (o *ChangeOptions) askDelete(ctx context.Context, wanted clusterset.Options
 	targets := []string{"hub: " + wanted.Hub.String()}
 	for _, c := range result.Items {
 		if c.Action == fleet.Deleted {
-			targets = append(targets, c.Name()+where(c))
+			targets = append(targets, c.Name()+inNamespace(c))
 		}
 	}
 	return o.f.UI.Confirm(o.Yes || len(targets) == 1, "Delete the cluster set "+o.Name+"?", targets)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// New makes the command.
+// New returns the command "clusterset".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "clusterset", Aliases: []string{"clustersets"}, Short: "Group managed clusters, and let namespaces use the groups"})
 	cmd.AddCommand(newList(f), newCreate(f), newAdd(f), newDrop(f), newBind(f), newUnbind(f), newDelete(f))
@@ -89,8 +89,8 @@ func (o *ListOptions) listed(sets []clusterset.Info) options.Listed {
 	return out
 }
 
-// selector shows how clusters become members; the long key of the label of sets
-// is cut to its last word.
+// selector shows how clusters become members of a set. The label of cluster sets is
+// shortened to its last word.
 func selector(s *clusterset.Info) string {
 	switch {
 	case s.Problem != "":

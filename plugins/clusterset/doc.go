@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterset is the command "clusterset": the sets that clusters are put
-// into, and the namespaces that may use them. What is done, and what is refused
-// because somebody would lose clusters by it, is decided in pkg/fleet.
+// Package clusterset is the command "clusterset": it manages cluster sets, their
+// members, and the namespaces that may use them. pkg/fleet makes the changes, and
+// refuses those by which a placement would lose clusters.
 package clusterset

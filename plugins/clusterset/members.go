@@ -24,9 +24,9 @@ type MemberOptions struct {
 	options.Targets
 	// Name of the set.
 	Name string
-	// Drop takes clusters out of the set.
+	// Drop removes clusters from the set.
 	Drop bool
-	// Move takes clusters out of the set they are in.
+	// Move also adds clusters that are in another set.
 	Move bool
 
 	f *options.Factory
@@ -35,25 +35,25 @@ type MemberOptions struct {
 func newAdd(f *options.Factory) *cobra.Command {
 	o := &MemberOptions{f: f}
 	cmd := o.command(&cobra.Command{
-		Use: "add SET", Short: "Put clusters into a set",
+		Use: "add SET", Short: "Add clusters to a set",
 		Long: options.Long(`
-		Put managed clusters into a set of the hub of --context. A cluster is in one such set at most:
-		one that is in another set than default is left there, unless --move is given.`),
+		Add managed clusters to a set of the hub of --context. A cluster is in at most one such set:
+		one that is in a set other than default stays there, unless --move is given.`),
 		Example: options.Example(`
 		kubectl ocm clusterset add prod -c cluster1,cluster2 --context hub
 		kubectl ocm clusterset add prod -l env=prod --context hub --move`),
 	}, options.Parts{Diff: true, Yes: true})
-	cmd.Flags().BoolVar(&o.Move, "move", false, "take clusters out of the set they are in")
+	cmd.Flags().BoolVar(&o.Move, "move", false, "move clusters out of the set they are in")
 	return cmd
 }
 
 func newDrop(f *options.Factory) *cobra.Command {
 	o := &MemberOptions{f: f, Drop: true}
 	return o.command(&cobra.Command{
-		Use: "drop SET", Aliases: []string{"remove"}, Short: "Take clusters out of a set",
+		Use: "drop SET", Aliases: []string{"remove"}, Short: "Remove clusters from a set",
 		Long: options.Long(`
-		Take managed clusters out of a set of the hub of --context; they go to the set default. The
-		placements of the namespaces that are bound to the set can no longer select them.`),
+		Remove managed clusters from a set of the hub of --context; they return to the set default.
+		The placements of the namespaces that are bound to the set can no longer select them.`),
 		Example: options.Example(`
 		kubectl ocm clusterset drop prod -c cluster2 --context hub`),
 	}, options.Parts{Diff: true, Yes: true})
@@ -115,7 +115,7 @@ func (o *MemberOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// confirm shows which clusters leave which set, and asks.
+// confirm shows which clusters would leave which set, and asks if there are any.
 func (o *MemberOptions) confirm(ctx context.Context, wanted clusterset.Options,
 	do func(context.Context, clusterset.Options) (fleet.ClusterChanges, error)) error {
 	wanted.DryRun = fleet.DryRunClient
@@ -132,10 +132,10 @@ func (o *MemberOptions) confirm(ctx context.Context, wanted clusterset.Options,
 	if len(targets) == 0 {
 		return nil
 	}
-	return o.f.UI.Confirm(o.Yes, "Take "+ui.Many(len(targets), "cluster")+" out of the present set?", append([]string{"hub: " + wanted.Hub.String()}, targets...))
+	return o.f.UI.Confirm(o.Yes, "Take "+ui.Many(len(targets), "cluster")+" out of the current set?", append([]string{"hub: " + wanted.Hub.String()}, targets...))
 }
 
-// setOf is the set that the label of a cluster names.
+// setOf returns the set that a cluster's label names, "" if none.
 func setOf(u *unstructured.Unstructured) string {
 	if u == nil {
 		return ""
@@ -143,7 +143,7 @@ func setOf(u *unstructured.Unstructured) string {
 	return u.GetLabels()[clusterv1.LabelClusterSet]
 }
 
-// line words what was done to one cluster.
+// line describes what was done to one cluster.
 func (o *MemberOptions) line(d fleet.ClusterChange) string {
 	switch {
 	case d.Action == fleet.Unchanged:

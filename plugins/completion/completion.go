@@ -19,18 +19,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// linkName is what kubectl looks for on PATH.
+// linkName is the program that kubectl looks for on PATH.
 const linkName = "kubectl_complete-ocm"
 
-// pluginName is the file that krew links.
+// pluginName is the name under which krew links the plugin.
 const pluginName = "kubectl-ocm"
 
 // Options are the flags of completion install and uninstall.
 type Options struct {
 	options.Output
-	// DryRun says what would be done.
+	// DryRun is none or client; server counts as client.
 	DryRun string
-	// Dir is the folder of the link; empty looks for it.
+	// Dir is the folder of the link; empty picks one.
 	Dir string
 
 	f *options.Factory
@@ -47,32 +47,34 @@ type item struct {
 	Action fleet.Action `json:"action"`
 }
 
-// New makes the command.
+// New returns the command "completion".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{
 		Use:   "completion",
-		Short: "Complete words in your shell",
+		Short: "Set up shell completion",
 		Long: options.Long(`
-		Complete words in your shell.
+		Set up shell completion.
 
-		For "kubectl ocm", run "kubectl ocm completion install" once: kubectl 1.26 and newer
-		then asks the plugin. For the bare binary, load the script of your shell.`),
+		For "kubectl ocm", run "kubectl ocm completion install" once: kubectl 1.26 or newer
+		then asks the plugin. For the bare binary, load the script for your shell.`),
 	})
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		cmd.AddCommand(script(f, shell))
+		cmd.AddCommand(newScript(f, shell))
 	}
-	cmd.AddCommand(change(f, "install", "Link "+linkName+", by which kubectl completes", (*Options).install),
-		change(f, "uninstall", "Remove the link "+linkName, (*Options).uninstall))
+	cmd.AddCommand(newChange(f, "install", "Create the link "+linkName+" that kubectl uses for completion", (*Options).install),
+		newChange(f, "uninstall", "Remove the link "+linkName, (*Options).uninstall))
 	return cmd
 }
 
-// loads says how a shell loads its script.
+// loads maps a shell to the command that loads its script.
 var loads = map[string]string{
-	"bash": "source <(kubectl-ocm completion bash)", "zsh": "source <(kubectl-ocm completion zsh)", "fish": "kubectl-ocm completion fish | source",
+	"bash":       "source <(kubectl-ocm completion bash)",
+	"zsh":        "source <(kubectl-ocm completion zsh)",
+	"fish":       "kubectl-ocm completion fish | source",
 	"powershell": "kubectl-ocm completion powershell | Out-String | Invoke-Expression",
 }
 
-func script(f *options.Factory, shell string) *cobra.Command {
+func newScript(f *options.Factory, shell string) *cobra.Command {
 	return &cobra.Command{
 		Use:     shell,
 		Short:   "Print the completion script for " + shell,
@@ -93,7 +95,7 @@ func script(f *options.Factory, shell string) *cobra.Command {
 	}
 }
 
-func change(f *options.Factory, use, short string, run func(*Options) ([]item, error)) *cobra.Command {
+func newChange(f *options.Factory, use, short string, run func(*Options) ([]item, error)) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: options.Args(0, 0, use), Example: options.Example("kubectl ocm completion " + use),
@@ -109,9 +111,9 @@ func change(f *options.Factory, use, short string, run func(*Options) ([]item, e
 		},
 	}
 	o.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&o.DryRun, "dry-run", "none", "none or client: say what would be done")
+	cmd.Flags().StringVar(&o.DryRun, "dry-run", "none", "none or client: print what would be done")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
-	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the link; default: beside "+pluginName+", or for a plugin of krew a folder of yours on PATH")
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the link; default: beside "+pluginName+", or for a plugin installed by krew a folder of yours on PATH")
 	return cmd
 }
 
@@ -141,11 +143,11 @@ func (o *Options) print(did []item) error {
 	return nil
 }
 
-// place returns where the link shall be, and what it points to: beside the plugin, but
-// for a plugin that krew has installed in another folder of the person on PATH. What lies
-// in krew's own folder counts as a plugin there, and a link that outlives the last plugin
-// makes krew refuse to work.
-func (o *Options) place() (link, target string, err error) {
+// linkPath returns the path of the link and its target. The link goes beside the plugin,
+// or, if krew installed the plugin, into another folder of the user's on PATH: krew takes
+// every file in its own folder for a plugin, and refuses to work if a link outlives the
+// last plugin.
+func (o *Options) linkPath() (link, target string, err error) {
 	suffix := ""
 	if runtime.GOOS == "windows" {
 		suffix = ".exe"
@@ -160,38 +162,38 @@ func (o *Options) place() (link, target string, err error) {
 			Fix: fleet.Advice("add the folder of " + pluginName + " to PATH, or name it by --dir")}
 	}
 	dir := filepath.Dir(plugin)
-	if !ofKrew(dir) {
+	if !isKrewFolder(dir) {
 		return filepath.Join(dir, name), target, nil
 	}
 	for _, other := range o.path() {
-		if other != dir && !ofKrew(other) && o.own(other) {
+		if other != dir && !isKrewFolder(other) && o.isOwn(other) {
 			return filepath.Join(other, name), plugin, nil
 		}
 	}
 	return filepath.Join(dir, name), target, nil
 }
 
-// path are the folders of PATH.
+// path returns the folders of PATH.
 func (o *Options) path() []string { return filepath.SplitList(o.f.UI.Streams.Getenv("PATH")) }
 
-// own tells whether a folder is one of the person, who may write it.
-func (o *Options) own(dir string) bool {
+// isOwn reports whether dir is a writable folder below the user's home.
+func (o *Options) isOwn(dir string) bool {
 	home := o.f.UI.Streams.Getenv("HOME")
 	below, err := filepath.Rel(home, dir)
 	info, failure := os.Stat(dir)
 	return err == nil && failure == nil && home != "" && filepath.IsLocal(below) && info.IsDir() && info.Mode().Perm()&0o200 != 0
 }
 
-// ofKrew tells whether a folder is the one in which krew links plugins.
-func ofKrew(dir string) bool {
+// isKrewFolder reports whether dir is the folder in which krew links plugins.
+func isKrewFolder(dir string) bool {
 	info, err := os.Stat(filepath.Join(filepath.Dir(dir), "receipts"))
 	return err == nil && info.IsDir()
 }
 
-// install makes the link, and takes away one that is in krew's folder though there is a
-// better place.
+// install creates the link, and removes one from krew's folder when there is a better
+// place for it.
 func (o *Options) install() ([]item, error) {
-	link, target, err := o.place()
+	link, target, err := o.linkPath()
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +204,7 @@ func (o *Options) install() ([]item, error) {
 	out := []item{did}
 	for _, dir := range o.path() {
 		old := filepath.Join(dir, filepath.Base(link))
-		if old == link || o.Dir != "" || !ofKrew(dir) || !ours(old) {
+		if old == link || o.Dir != "" || !isKrewFolder(dir) || !isOurLink(old) {
 			continue
 		}
 		if err := o.remove(old); err != nil {
@@ -210,7 +212,7 @@ func (o *Options) install() ([]item, error) {
 		}
 		out = append(out, item{Object: old, Action: fleet.Deleted})
 	}
-	if ofKrew(filepath.Dir(link)) {
+	if isKrewFolder(filepath.Dir(link)) {
 		o.f.UI.Note("before \"kubectl krew uninstall ocm\", run: %s", o.f.UI.Own("kubectl ocm completion uninstall"))
 	}
 	return out, nil
@@ -230,7 +232,7 @@ func (o *Options) link(link, target string) (item, error) {
 			did.Action = fleet.Unchanged
 			return did, nil
 		}
-		if info.Mode()&os.ModeSymlink == 0 && !ours(link) {
+		if info.Mode()&os.ModeSymlink == 0 && !isOurLink(link) {
 			return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " exists and is not our link",
 				Fix: fleet.Advice("remove it yourself, then run this again")}
 		}
@@ -250,16 +252,16 @@ func (o *Options) link(link, target string) (item, error) {
 	return did, nil
 }
 
-// uninstall removes the link wherever it is on PATH, or from the folder that was named.
+// uninstall removes the link from every folder of PATH, or from the folder in Dir.
 func (o *Options) uninstall() ([]item, error) {
-	link, target, err := o.place()
+	link, target, err := o.linkPath()
 	if err != nil {
 		return nil, err
 	}
 	found := []string{link}
 	if o.Dir == "" {
 		for _, dir := range o.path() {
-			if other := filepath.Join(dir, filepath.Base(link)); ours(other) && !slices.Contains(found, other) {
+			if other := filepath.Join(dir, filepath.Base(link)); isOurLink(other) && !slices.Contains(found, other) {
 				found = append(found, other)
 			}
 		}
@@ -269,7 +271,7 @@ func (o *Options) uninstall() ([]item, error) {
 		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if !ours(link) {
+		if !isOurLink(link) {
 			return out, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: fleet.Advice("remove it yourself")}
 		}
 		if err := o.remove(link); err != nil {
@@ -293,8 +295,8 @@ func (o *Options) remove(link string) error {
 	return nil
 }
 
-// ours tells whether the file is a link to the plugin.
-func ours(link string) bool {
+// isOurLink reports whether the file is a link to the plugin.
+func isOurLink(link string) bool {
 	target, err := os.Readlink(link)
 	return err == nil && strings.HasPrefix(filepath.Base(target), pluginName)
 }

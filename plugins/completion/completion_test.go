@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// TestTheLinkStaysOutOfKrewsFolder: krew takes everything in its folder for a plugin, and
-// refuses to work where there are some and no receipts: after its last plugin was
-// uninstalled that folder is empty.
+// TestTheLinkStaysOutOfKrewsFolder: krew takes every file in its folder for a plugin, and
+// refuses to work if there are files without receipts. After its last plugin is
+// uninstalled, that folder is empty.
 func TestTheLinkStaysOutOfKrewsFolder(t *testing.T) {
 	home := t.TempDir()
 	krew, own := filepath.Join(home, ".krew"), filepath.Join(home, ".local", "bin")
@@ -41,12 +41,12 @@ func TestTheLinkStaysOutOfKrewsFolder(t *testing.T) {
 	}
 	link := func(dir string) string { return filepath.Join(dir, linkName) }
 
-	// Where there is no other folder, what is to be done first is said.
+	// If there is no other folder, the command says what to do before uninstalling.
 	out, errs := run([]string{bin}, "install")
 	require.Equal(t, link(bin)+" created\n", out)
 	require.Contains(t, errs, "run: kubectl ocm completion uninstall")
 
-	// Where there is one the link is there, and the one in krew's folder goes.
+	// If there is one, the link goes there, and the one in krew's folder is removed.
 	path := []string{"/nonexistent", bin, own}
 	out, _ = run(path, "install", "--dry-run")
 	require.Equal(t, link(own)+" created (dry run)\n"+link(bin)+" deleted (dry run)\n", out)
@@ -60,7 +60,7 @@ func TestTheLinkStaysOutOfKrewsFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1, "krew's folder holds the plugin alone")
 
-	// It leads to what krew links, whichever version that is, and is found again without it.
+	// It leads to the version that krew links, and is found again when that is gone.
 	target, err := filepath.EvalSymlinks(link(own))
 	require.NoError(t, err)
 	require.Equal(t, program, target)

@@ -19,7 +19,7 @@ import (
 // CleanOptions are the flags of hub clean.
 type CleanOptions struct {
 	options.Change
-	// Force removes a hub with clusters.
+	// Force removes a hub even if clusters are attached.
 	Force bool
 
 	f *options.Factory
@@ -31,10 +31,10 @@ func newClean(f *options.Factory) *cobra.Command {
 		Use:   "clean",
 		Short: "Remove the hub from a cluster",
 		Long: options.Long(`
-		Remove everything that hub init and the hub itself have put on the cluster of --context,
-		and show that nothing is left. It is refused while clusters are attached. With --force
-		it goes on, after their agents have confirmed that they leave what works have applied;
-		agents that are away are not waited for.`),
+		Remove everything that "hub init" and the hub itself put on the cluster of --context, and
+		check that nothing is left. This is refused while clusters are attached. With --force it
+		continues once their agents have confirmed that they keep what works have applied; it does
+		not wait for agents that are away.`),
 		Example: options.Example(`
 		kubectl ocm hub clean --context hub
 		kubectl ocm hub clean --context hub --force --dry-run      # see what a hub with clusters would lose`),
@@ -47,7 +47,7 @@ func newClean(f *options.Factory) *cobra.Command {
 		},
 	}
 	o.AddFlags(cmd.Flags(), options.Parts{Yes: true})
-	cmd.Flags().BoolVar(&o.Force, "force", false, "also with clusters attached; what their works applied stays on them")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "remove the hub even if clusters are attached; what their works applied stays on them")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	}
 	if done, err := o.Preview(u, "CleanResult", result, result.Items); done || err != nil {
 		if !o.Format.Machine() {
-			o.kept(u, c, result.Kept)
+			o.warnNamespaces(u, c, result.Kept)
 		}
 		return err
 	}
@@ -84,14 +84,14 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 		u.Say("hub unchanged: there is none on %s", c)
 	} else {
 		u.Say("hub deleted from %s", c)
-		o.stays(u, result.Stays)
+		o.warnObjects(u, result.Stays)
 	}
-	o.kept(u, c, result.Kept)
+	o.warnNamespaces(u, c, result.Kept)
 	return o.Objects(u, result.Items)
 }
 
-// stays tells what works have left on their clusters.
-func (o *CleanOptions) stays(u *ui.UI, clusters []teardown.KeptCluster) {
+// warnObjects warns of the objects that works have left on their clusters.
+func (o *CleanOptions) warnObjects(u *ui.UI, clusters []teardown.KeptCluster) {
 	works, objects := 0, 0
 	var away []string
 	for _, c := range clusters {
@@ -103,18 +103,18 @@ func (o *CleanOptions) stays(u *ui.UI, clusters []teardown.KeptCluster) {
 	if works == 0 {
 		return
 	}
-	u.Warn("%s of %s stay on %s, and nobody manages them any more", ui.Many(objects, "object"), ui.Many(works, "work"), ui.Many(len(clusters), "cluster"))
+	u.Warn("%s of %s stay on %s and are no longer managed", ui.Many(objects, "object"), ui.Many(works, "work"), ui.Many(len(clusters), "cluster"))
 	if len(away) > 0 {
 		u.Warn("the agents of %s were away and have not confirmed it: remove each of them before it joins another hub", strings.Join(away, ", "))
 	}
 }
 
-// kept tells which namespaces of clusters were left, because people may have put
-// things there, and how to remove them.
-func (o *CleanOptions) kept(u *ui.UI, c *fleet.Cluster, names []string) {
+// warnNamespaces warns of the clusters' namespaces, which were kept because users may
+// have put objects there, and says how to remove them.
+func (o *CleanOptions) warnNamespaces(u *ui.UI, c *fleet.Cluster, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	u.Warn("the namespaces that clusters had stay, with whatever people have put there: %s", strings.Join(names, ", "))
+	u.Warn("the namespaces of the clusters stay, with any objects that users put there: %s", strings.Join(names, ", "))
 	u.Note("  fix:   kubectl delete namespace %s%s", strings.Join(names, " "), ui.ContextFlag(c))
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// New makes the command.
+// New returns the command "hub".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{
 		Use:   "hub",
-		Short: "Make a cluster the hub, look at it, remove it",
+		Short: "Install, inspect and remove the hub",
 	})
 	cmd.AddCommand(newInit(f), newStatus(f), newToken(f), newClean(f))
 	return cmd

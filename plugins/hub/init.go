@@ -21,21 +21,21 @@ import (
 type InitOptions struct {
 	options.Change
 	options.Release
-	// Layout is compact; split is named and refused.
+	// Layout must be compact; split is refused.
 	Layout string
 	// Gates are feature gates.
 	Gates options.Gates
-	// AutoAccept are users whose clusters need no administrator.
+	// AutoAccept are users whose clusters are accepted without an administrator.
 	AutoAccept []string
 	// APIServerURL is the address of the hub for agents.
 	APIServerURL string
-	// Replicas of the hub process.
+	// Replicas is the number of hub processes.
 	Replicas int32
-	// AddOnRights of the add-on manager: default or narrow.
+	// AddOnRights are the rights of the add-on manager: default or narrow; empty keeps them.
 	AddOnRights string
-	// ListImages prints the images and does nothing.
+	// ListImages prints the images and does nothing else.
 	ListImages bool
-	// Bootstrap prints a join command with a bootstrap token in the end.
+	// Bootstrap prints a join command with a bootstrap token at the end.
 	Bootstrap bool
 
 	f *options.Factory
@@ -45,9 +45,9 @@ func newInit(f *options.Factory) *cobra.Command {
 	o := &InitOptions{f: f}
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Make a cluster the hub, or bring a hub up to date",
+		Short: "Make a cluster the hub, or upgrade a hub",
 		Long: options.Long(`
-		Make the cluster of --context the hub. The checks before only read. The command ends
+		Make the cluster of --context the hub. The preflight checks only read. The command returns
 		when the hub answers, and can be repeated after any failure.`),
 		Example: options.Example(`
 		kubectl ocm hub init --context hub
@@ -64,16 +64,16 @@ func newInit(f *options.Factory) *cobra.Command {
 	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, WaitDefault: true})
 	o.Release.AddFlags(flags)
 	o.Gates.AddFlags(flags)
-	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
+	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
 	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
-	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
-	flags.Int32Var(&o.Replicas, "replicas", 1, "hub processes; further ones are hot standbys")
+	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address at which other clusters reach this hub, if it differs from the context's")
+	flags.Int32Var(&o.Replicas, "replicas", 1, "number of hub processes; one leads, the others are hot standbys")
 	flags.StringVar(
 		&o.AddOnRights, "addon-rights", "",
-		"what the hub may give to agents of add-ons: default, as their charts expect it, or narrow; as it is when left out",
+		"what the hub may grant to agents of add-ons: default, which their charts expect, or narrow; without the flag it stays as it is",
 	)
-	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
-	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "make a bootstrap token and print the command to join with")
+	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that the hub and agents run, and do nothing else")
+	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "create a bootstrap token and print the join command")
 	flags.Lookup("use-bootstrap-token").Hidden = true
 	options.Hidden(flags, "bundle-version", "version")
 	return cmd
@@ -83,7 +83,7 @@ func newInit(f *options.Factory) *cobra.Command {
 func (o *InitOptions) Validate() error {
 	if o.Layout != "compact" {
 		if o.Layout == "split" {
-			return options.Usage("--layout split is not served in this release", "use --layout compact, the default: it runs the same loops in one process")
+			return options.Usage("--layout split is not supported in this release", "use --layout compact, the default: it runs the same loops in one process")
 		}
 		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
 	}
@@ -102,7 +102,7 @@ func (o *InitOptions) Validate() error {
 	return o.Change.Check(o.f.UI)
 }
 
-// Run makes the hub and prints it.
+// Run installs or updates the hub and prints the result.
 func (o *InitOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	hubImage, agentImage := o.Images(version.Get())

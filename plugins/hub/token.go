@@ -23,13 +23,13 @@ import (
 // TokenOptions are the flags of hub token create.
 type TokenOptions struct {
 	options.Change
-	// TTL is the life of the token.
+	// TTL is the lifetime of the token.
 	TTL time.Duration
-	// Cluster is the only cluster that it is for.
+	// Cluster is the only cluster that may join with it; empty allows any name.
 	Cluster string
 	// Uses is how many clusters may join with it; nil means any number.
 	Uses *int
-	// Bootstrap asks for a bootstrap token.
+	// Bootstrap creates a Kubernetes bootstrap token.
 	Bootstrap bool
 	// Print selects what is printed.
 	Print string
@@ -41,9 +41,9 @@ func newToken(f *options.Factory) *cobra.Command {
 	o := &TokenOptions{f: f}
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke join tokens",
+		Short: "Create, list and revoke join tokens",
 		Long: options.Long(`
-		Make a token that lets clusters ask to be joined, and print the command to join with.
+		Create a token with which clusters can ask to join, and print the join command.
 		The same as "hub token create".`),
 		Example: options.Example(`
 		kubectl ocm hub token --cluster cluster1 --context hub
@@ -51,7 +51,7 @@ func newToken(f *options.Factory) *cobra.Command {
 	}
 	o.flags(cmd)
 	create := &cobra.Command{
-		Use: "create", Short: "Make a token and print the command to join with",
+		Use: "create", Short: "Create a token and print the join command",
 		Example: options.Example(`
 		kubectl ocm hub token create --cluster cluster1 --context hub`),
 	}
@@ -75,11 +75,11 @@ func (o *TokenOptions) flags(cmd *cobra.Command) {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{})
-	options.DurationVar(flags, &o.TTL, "ttl", token.DefaultTTL, "how long the token lives")
+	options.DurationVar(flags, &o.TTL, "ttl", token.DefaultTTL, "lifetime of the token")
 	flags.StringVarP(&o.Cluster, "cluster", "c", "", "the only cluster that may join with it")
-	flags.IntVar(&uses, "uses", 0, "how many clusters may join with it; without it any number")
-	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "a bootstrap token of Kubernetes instead of one of the service account")
-	flags.StringVar(&o.Print, "print", "join-command", "join-command, token, bundle or kubeconfig")
+	flags.IntVar(&uses, "uses", 0, "how many clusters may join with it; default: any number")
+	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "create a Kubernetes bootstrap token instead of a service account token")
+	flags.StringVar(&o.Print, "print", "join-command", "what to print: join-command, token, bundle or kubeconfig")
 	options.Hidden(flags, "cluster-name", "cluster")
 }
 
@@ -101,7 +101,7 @@ func (o *TokenOptions) Validate() error {
 	return o.Check(o.f.UI)
 }
 
-// Run makes the token and prints it.
+// Run creates the token and prints it.
 func (o *TokenOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	c, err := o.f.Cluster("")
@@ -146,7 +146,7 @@ func (o *TokenOptions) print(u *ui.UI, t token.Result) error {
 	return nil
 }
 
-// reach says which clusters may join by a token.
+// reach says which clusters may join with a token.
 func reach(t token.Result) string {
 	switch {
 	case t.Cluster != "":
@@ -154,12 +154,12 @@ func reach(t token.Result) string {
 	case t.Uses > 0:
 		return "it is for " + ui.Many(t.Uses, "cluster") + " of any name until then; each may join with it again"
 	}
-	return "it is for any cluster name and any number of joins until then; --cluster NAME makes one for a single cluster, --uses N one for N clusters"
+	return "it is for any cluster name and any number of joins until then; --cluster NAME limits it to one cluster, --uses N to N clusters"
 }
 
-// taken tells how often a token was used: of one with a limit, by how many
-// clusters, else by how many requests.
-func taken(t request.Token) string {
+// usage returns how often a token was used: the number of clusters out of its limit, or
+// the number of requests if it has no limit.
+func usage(t request.Token) string {
 	switch {
 	case t.Limit > 0:
 		return fmt.Sprintf("%d of %d", len(t.Joined), t.Limit)
@@ -169,8 +169,8 @@ func taken(t request.Token) string {
 	return strconv.Itoa(t.Uses)
 }
 
-// joinLine is the command that joins by a token. The token goes through a pipe: echo is
-// part of the shell, so that no list of processes shows it.
+// joinLine returns the command that joins with a token. The token goes through a pipe from
+// echo, which is built into the shell, so that no process list shows it.
 func joinLine(t token.Result) string {
 	name := t.Cluster
 	if name == "" {
@@ -234,14 +234,14 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 				expires = ui.Lasting(t.Expires.Sub(now))
 			}
 			l.Names = append(l.Names, t.ID)
-			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, taken(t), ui.Dash(t.Cluster), ui.Dash(some(t.Joined)), ui.Age(t.Created, now)})
+			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, usage(t), ui.Dash(t.Cluster), ui.Dash(firstFew(t.Joined)), ui.Age(t.Created, now)})
 		}
 		return l, nil
 	})
 }
 
-// some names a few of many.
-func some(names []string) string {
+// firstFew lists at most three names and the number of the rest.
+func firstFew(names []string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ",")
@@ -261,7 +261,7 @@ type RevokeOptions struct {
 func newTokenRevoke(f *options.Factory) *cobra.Command {
 	o := &RevokeOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "revoke ID...", Short: "End tokens at once and deny what was asked with them", Args: options.Args(1, -1, "the id of a token"),
+		Use: "revoke ID...", Short: "Revoke tokens at once and deny requests made with them", Args: options.Args(1, -1, "the ID of a token"),
 		Example: options.Example(`
 		kubectl ocm hub token revoke 7h2k9p --context hub`),
 		ValidArgsFunction: complete.Tokens(f),

@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// maxFile bounds the files that are read, in bytes.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 1 << 20
 
-// files reads what the flags name and puts it into the options.
-func (o *Options) files(out *join.Options) error {
+// readFiles reads the files that the flags name into out.
+func (o *Options) readFiles(out *join.Options) error {
 	var err error
 	if o.CAFile != "" {
 		if out.CA, err = o.read("--ca-file", o.CAFile); err != nil {
@@ -46,21 +46,21 @@ func (o *Options) files(out *join.Options) error {
 		return options.Usage("the token is empty", "take one from: kubectl ocm hub token --print token")
 	}
 	if strings.ContainsAny(out.Token, " \t\r\n") {
-		return options.Usage("the token has blanks in it", "give the token alone: kubectl ocm hub token --print token")
+		return options.Usage("the token contains whitespace", "give the token alone: kubectl ocm hub token --print token")
 	}
 	if o.Bundle != "" {
-		return o.bundle(out)
+		return o.readBundle(out)
 	}
 	return nil
 }
 
-// bundle reads address, CA and token from one text.
-func (o *Options) bundle(out *join.Options) error {
+// readBundle reads address, CA and token from the file in Bundle.
+func (o *Options) readBundle(out *join.Options) error {
 	raw, err := o.read("--bundle", o.Bundle)
 	if err != nil {
 		return err
 	}
-	wrong := options.Usage("--bundle "+o.Bundle+" is no bundle", "take one from: kubectl ocm hub token --print bundle")
+	wrong := options.Usage("--bundle "+o.Bundle+" is not a bundle", "take one from: kubectl ocm hub token --print bundle")
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(raw)))
 	if err != nil {
 		return wrong
@@ -83,16 +83,16 @@ func (o *Options) bundle(out *join.Options) error {
 func (o *Options) read(flag, path string) ([]byte, error) {
 	var in io.Reader = o.f.UI.Streams.In
 	if path != "-" {
-		file, err := os.Open(path) //nolint:gosec // the person named it
+		file, err := os.Open(path) //nolint:gosec // the user named it
 		if err != nil {
-			return nil, unread(flag, path, err)
+			return nil, unreadable(flag, path, err)
 		}
 		defer func() { _ = file.Close() }()
 		in = file
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
-		return nil, unread(flag, path, err)
+		return nil, unreadable(flag, path, err)
 	}
 	if len(raw) > maxFile {
 		return nil, options.Usage(fmt.Sprintf("%s %s is larger than %d bytes", flag, path, maxFile), "give the right file")
@@ -100,7 +100,7 @@ func (o *Options) read(flag, path string) ([]byte, error) {
 	return raw, nil
 }
 
-func unread(flag, path string, err error) error {
+func unreadable(flag, path string, err error) error {
 	return &fleet.Error{
 		Kind:    fleet.Usage,
 		Message: flag + " " + path + " cannot be read",

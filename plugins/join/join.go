@@ -26,20 +26,20 @@ type Options struct {
 	options.Release
 	// Name of the cluster on the hub.
 	Name string
-	// Alias is the name given by --cluster-name.
+	// Alias is the name given with --cluster-name.
 	Alias string
 	// HubContext is the context of the hub.
 	HubContext string
-	// Server, Token, TokenFile, Bundle, CAFile and CAHash name a hub that there
-	// is no context of.
+	// Server, Token, TokenFile, Bundle, CAFile and CAHash describe a hub without a
+	// context.
 	Server, Token, TokenFile, Bundle, CAFile, CAHash string
 	// Internal uses the address that the hub publishes.
 	Internal bool
 	// ProxyURL and ProxyCAFile describe a forward proxy.
 	ProxyURL, ProxyCAFile string
-	// Accept lets the cluster in at once.
+	// Accept accepts the cluster at once.
 	Accept bool
-	// Labels and Annotations of the ManagedCluster; Set is its cluster set.
+	// Labels and Annotations of the ManagedCluster.
 	Labels, Annotations map[string]string
 	// ClusterSet is the set that the cluster joins.
 	ClusterSet string
@@ -47,12 +47,12 @@ type Options struct {
 	Gates options.Gates
 	// Rights of the agent: default or narrow.
 	Rights string
-	// Mode and Singleton are spellings of the field's documentation.
+	// Mode and Singleton are flags of clusteradm.
 	Mode      string
 	Singleton bool
-	// Layout is compact; split is named and refused.
+	// Layout must be compact; split is refused.
 	Layout string
-	// Rejoin takes the cluster away from where it is joined.
+	// Rejoin moves the cluster from the hub or name that it has joined.
 	Rejoin bool
 	// Replace takes a name whose agent still reports.
 	Replace bool
@@ -60,7 +60,7 @@ type Options struct {
 	f *options.Factory
 }
 
-// New makes the command.
+// New returns the command "join".
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
@@ -69,9 +69,9 @@ func New(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Install the agent on the cluster of --context and register it on the hub under NAME.
 
-		With the hub's context at hand nothing has to be copied. Otherwise give the address
-		and a token that "kubectl ocm hub token" prints. Everything that can be checked is
-		checked before anything is written, and the command can be repeated.`),
+		If you have a context of the hub, nothing has to be copied. Otherwise give the address and
+		token that "kubectl ocm hub token" prints. Everything that can be checked is checked before
+		anything is written, and the command can be repeated.`),
 		Example: options.Example(`
 		kubectl ocm join cluster1 --context spoke --hub-context hub --accept
 		kubectl ocm join cluster1 --context spoke --hub-apiserver https://hub:6443 --token-file token --hub-ca-hash sha256:...`),
@@ -97,14 +97,14 @@ func New(f *options.Factory) *cobra.Command {
 }
 
 func (o *Options) hubFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub; token, address and CA are taken from there")
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, from which token, address and CA are taken")
 	flags.StringVar(&o.Server, "hub-apiserver", "", "address of the hub's API server")
 	flags.StringVar(&o.Token, "hub-token", "", "join token; --token-file keeps it out of the process list")
 	flags.StringVar(&o.TokenFile, "token-file", "", "file with the join token, - for standard input")
-	flags.StringVar(&o.Bundle, "bundle", "", "file with what hub token --print bundle printed, - for standard input")
+	flags.StringVar(&o.Bundle, "bundle", "", "file with the output of hub token --print bundle, - for standard input")
 	flags.StringVar(&o.CAFile, "ca-file", "", "file with the hub's CA (PEM)")
 	flags.StringVar(&o.CAHash, "hub-ca-hash", "", "hash of the hub's CA, as hub token prints it")
-	flags.BoolVar(&o.Internal, "internal-endpoint", false, "the agent uses the address that the hub publishes in kube-public/cluster-info")
+	flags.BoolVar(&o.Internal, "internal-endpoint", false, "use the hub's address as published in kube-public/cluster-info")
 	flags.StringVar(&o.ProxyURL, "proxy-url", "", "forward proxy between agent and hub")
 	flags.StringVar(&o.ProxyCAFile, "proxy-ca-file", "", "file with the proxy's CA (PEM)")
 	options.Hidden(flags, "force-internal-endpoint-lookup", "internal-endpoint")
@@ -114,11 +114,11 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Accept, "accept", false, "accept the cluster at once; needs --hub-context")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the managed cluster; needs --hub-context")
 	flags.StringVar(&o.ClusterSet, "clusterset", "", "cluster set to join; needs --hub-context")
-	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations of the managed cluster, below agent.open-cluster-management.io/")
+	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations of the managed cluster, with the prefix agent.open-cluster-management.io/")
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
-	flags.BoolVar(&o.Rejoin, "rejoin", false, "take the cluster away from the hub or name that it has now")
+	flags.BoolVar(&o.Rejoin, "rejoin", false, "move the cluster from the hub or name that it has now")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
-	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
+	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
 	flags.StringVarP(&o.Mode, "mode", "m", "default", "default")
@@ -128,7 +128,7 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// Complete takes the name from the arguments or from the context.
+// Complete takes the name from the arguments or from --cluster-name.
 func (o *Options) Complete(args []string) error {
 	if len(args) == 1 {
 		o.Name = args[0]
@@ -160,16 +160,16 @@ func (o *Options) Validate() error {
 	case given > 1:
 		return options.Usage("more than one token is given", "use one of --hub-token, --token-file, --bundle")
 	case o.HubContext != "" && given > 0:
-		return options.Usage("--hub-context and a token are given", "leave the token out: one is made on the hub")
+		return options.Usage("--hub-context and a token are given", "leave the token out: one is created on the hub")
 	case o.ClusterSet != "" && o.HubContext == "":
 		return options.Usage("--clusterset needs --hub-context", "a join token may only join the set default")
 	case o.Rights != "default" && o.Rights != "narrow":
 		return options.Usage(fmt.Sprintf("wrong value %q for --agent-rights", o.Rights), "use default or narrow")
 	case !strings.EqualFold(o.Mode, "default"):
-		return options.Usage(fmt.Sprintf("--mode %s is not served in this release", o.Mode), "leave it out: the agent runs on the cluster that it manages")
+		return options.Usage(fmt.Sprintf("--mode %s is not supported in this release", o.Mode), "leave it out: the agent runs on the cluster that it manages")
 	case o.Layout != "compact":
 		return options.Usage(
-			fmt.Sprintf("--layout %s is not served in this release", o.Layout),
+			fmt.Sprintf("--layout %s is not supported in this release", o.Layout),
 			"use --layout compact, the default: it runs the same loops in one process",
 		)
 	}
@@ -182,7 +182,7 @@ func (o *Options) Validate() error {
 	return o.Change.Check(o.f.UI)
 }
 
-// Run joins the cluster and prints what was reached.
+// Run joins the cluster and prints the state it reached.
 func (o *Options) Run(ctx context.Context) error {
 	u := o.f.UI
 	spoke, err := o.f.Cluster("")
@@ -190,7 +190,7 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	u.Note("cluster: %s", spoke)
-	wanted, err := o.library(spoke)
+	wanted, err := o.joinOptions(spoke)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return o.Objects(u, result.Items)
 }
 
-// library reads the files and opens the hub.
-func (o *Options) library(spoke *fleet.Cluster) (*join.Options, error) {
+// joinOptions returns the options of the library: it reads the files and opens the hub.
+func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
 	out := &join.Options{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
@@ -232,7 +232,7 @@ func (o *Options) library(spoke *fleet.Cluster) (*join.Options, error) {
 			o.f.UI.Warn("%s and %s are the same API server: the hub joins itself", out.Hub.Context, spoke.Context)
 		}
 	}
-	return out, o.files(out)
+	return out, o.readFiles(out)
 }
 
 func (o *Options) print(u *ui.UI, hub *fleet.Cluster, r join.Result) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-ocm is the krew plugin "ocm": called by kubectl as "kubectl
-// ocm". Everything it does is in plugins/app, so that tests run it in process.
+// Command kubectl-ocm is the krew plugin "ocm", which kubectl runs as "kubectl
+// ocm". All of its code is in plugins/app, so that tests can run it in process.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second interruption ends the process at once
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	code := app.Run(ctx, app.Process(), os.Args)
 	stop()
 	os.Exit(code)

@@ -17,12 +17,12 @@ import (
 // CreateOptions are the flags of placement create.
 type CreateOptions struct {
 	options.Change
-	// Wanted is the placement, Words are its spec.
+	// Wanted is the placement; Words are the flags of its spec.
 	Wanted placement.CreateOptions
 	Words  Words
-	// Count is how many clusters to select; it counts where it was given.
+	// Count is how many clusters to select; it is ignored unless --count is given.
 	Count int32
-	// Explain shows what it selects before it is made.
+	// Explain shows what the placement selects before it is created.
 	Explain bool
 
 	f *options.Factory
@@ -31,12 +31,12 @@ type CreateOptions struct {
 func newCreate(f *options.Factory) *cobra.Command {
 	o := &CreateOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a placement", Args: options.Args(1, 1, "the name of the placement"),
+		Use: "create NAME", Short: "Create a placement", Args: options.Args(1, 1, "the name of the placement"),
 		Long: options.Long(`
-		Make a placement in the namespace of -n. It selects from the cluster sets that are bound to
-		the namespace. A cluster must fit one of the selectors and expressions, or all of them with
-		--and. Clusters with taints are left out unless these are tolerated. The best by score are
-		taken.`),
+		Create a placement in the namespace of -n. It selects from the cluster sets that are bound
+		to the namespace. A cluster must match one of the selectors and expressions, or all of them
+		with --and. Clusters with taints are left out unless the taints are tolerated. Of the rest,
+		those with the highest scores are selected.`),
 		Example: options.Example(`
 		kubectl ocm placement create web -n shop --count 2 --label-selectors region=eu --context hub
 		kubectl ocm placement create gpu -n shop --claim-selectors gpu=a100 --toleration dedicated=ml --explain --context hub
@@ -62,24 +62,24 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&w.Sets, "clustersets", nil, "cluster sets to select from; default: all that are bound to the namespace")
 	flags.StringArrayVar(&w.Labels, "label-selectors", nil, "selectors of labels, for example region=eu or 'env in (prod,test)'")
 	flags.StringArrayVar(&w.Claims, "claim-selectors", nil, "selectors of cluster claims, for example platform.open-cluster-management.io=aws")
-	flags.StringArrayVar(&w.CEL, "cel", nil, "a CEL expression over managedCluster; may be given again")
-	flags.BoolVar(&w.And, "and", false, "a cluster must fit all selectors and expressions instead of one")
-	flags.Int32Var(&o.Count, "count", 0, "how many clusters to select; default: all that fit")
+	flags.StringArrayVar(&w.CEL, "cel", nil, "a CEL expression over managedCluster; may be repeated")
+	flags.BoolVar(&w.And, "and", false, "a cluster must match all selectors and expressions instead of one")
+	flags.Int32Var(&o.Count, "count", 0, "how many clusters to select; default: all that match")
 	flags.StringSliceVar(
 		&w.Prioritizers, "prioritizer", nil,
 		"what to rank by: NAME[:WEIGHT] or AddOn:RESOURCE:SCORE[:WEIGHT]; NAME is Balance, Steady, ResourceAllocatableCPU or ResourceAllocatableMemory",
 	)
-	flags.BoolVar(&w.Exact, "exact", false, "rank by nothing but --prioritizer; else Balance and Steady count too")
-	flags.StringArrayVar(&w.Tolerations, "toleration", nil, "a taint to tolerate: KEY[=VALUE][:EFFECT][:DURATION], '*' for all; may be given again")
+	flags.BoolVar(&w.Exact, "exact", false, "rank by --prioritizer only; otherwise Balance and Steady count too")
+	flags.StringArrayVar(&w.Tolerations, "toleration", nil, "a taint to tolerate: KEY[=VALUE][:EFFECT][:DURATION], '*' for all; may be repeated")
 	flags.StringArrayVar(
 		&w.Spread, "spread", nil,
-		"spread evenly over a label or claim: [label:|claim:]KEY[:MAXSKEW[:DoNotSchedule|ScheduleAnyway]]; may be given again",
+		"spread evenly over a label or claim: [label:|claim:]KEY[:MAXSKEW[:DoNotSchedule|ScheduleAnyway]]; may be repeated",
 	)
-	flags.StringArrayVar(&w.Groups, "group", nil, "a decision group: NAME=SELECTOR or NAME=claim:SELECTOR; may be given again")
-	flags.StringVar(&w.GroupSize, "clusters-per-group", "", "how many clusters a decision group holds at most: a number or a percentage")
+	flags.StringArrayVar(&w.Groups, "group", nil, "a decision group: NAME=SELECTOR or NAME=claim:SELECTOR; may be repeated")
+	flags.StringVar(&w.GroupSize, "clusters-per-group", "", "maximum number of clusters in a decision group: a number or a percentage")
 	flags.StringVar(&w.SortBy, "sort-by", "", "order of the decisions: ClusterName or Score")
-	flags.BoolVar(&o.Wanted.Overwrite, "overwrite", false, "replace the spec of a placement that is there")
-	flags.BoolVar(&o.Explain, "explain", false, "show what it selects, and why, before it is made")
+	flags.BoolVar(&o.Wanted.Overwrite, "overwrite", false, "replace the spec of an existing placement")
+	flags.BoolVar(&o.Explain, "explain", false, "show what it selects, and why, before it is created")
 	options.Hidden(flags, "prioritizers", "prioritizer")
 	options.Hidden(flags, "groups", "group")
 	_ = cmd.RegisterFlagCompletionFunc("clustersets", complete.Sets(o.f))
@@ -93,15 +93,15 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	)
 }
 
-// Validate checks the flags, and the placement that they make. Nothing is sent.
+// Validate checks the flags and the placement built from them. Nothing is sent.
 func (o *CreateOptions) Validate(name string) error {
-	found, err := keys(o.f, []string{name})
+	found, err := parseKeys(o.f, []string{name})
 	if err != nil {
 		return err
 	}
 	o.Wanted.Key = found[0]
 	w := &o.Words
-	w.Labels, w.Claims = apart(w.Labels), apart(w.Claims)
+	w.Labels, w.Claims = splitAll(w.Labels), splitAll(w.Claims)
 	if err := o.Check(o.f.UI); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (o *CreateOptions) Validate(name string) error {
 	return err
 }
 
-// apart takes the values of a flag apart that hold several selectors.
-func apart(values []string) []string {
+// splitAll splits those values of a flag that hold several selectors.
+func splitAll(values []string) []string {
 	var out []string
 	for _, value := range values {
 		out = append(out, splitSelectors(value)...)
@@ -121,7 +121,7 @@ func apart(values []string) []string {
 	return out
 }
 
-// Run makes the placement and prints what was done.
+// Run creates the placement and prints what was done.
 func (o *CreateOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	hub, err := o.f.Cluster("")
@@ -147,8 +147,8 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	return nil
 }
 
-// explain shows what the placement selects, before it is made. It is a report
-// beside the result, so it goes to stderr.
+// explain shows what the placement would select. The report is not the command's
+// result, so it goes to stderr.
 func (o *CreateOptions) explain(ctx context.Context) error {
 	p, err := o.Wanted.Placement(nil)
 	if err != nil {
@@ -159,8 +159,8 @@ func (o *CreateOptions) explain(ctx context.Context) error {
 	if err != nil || o.f.UI.Quiet {
 		return err
 	}
-	e.Hints = worded(hints)
-	beside := *o.f.UI
-	beside.Streams.Out = beside.Streams.Err
-	return show(&beside, "", "PlacementExplanation", &e, nil)
+	e.Hints = hintTexts(hints)
+	toStderr := *o.f.UI
+	toStderr.Streams.Out = toStderr.Streams.Err
+	return show(&toStderr, "", "PlacementExplanation", &e, nil)
 }

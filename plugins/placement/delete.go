@@ -30,13 +30,13 @@ func newDelete(f *options.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete placements", Args: options.Args(1, -1, "the name of a placement"),
 		Long: options.Long(`
-		Delete placements and with them their decisions. What uses them is shown before: sets of
-		works take their works from the clusters, and add-ons are no longer installed there.`),
+		Delete placements and their decisions. What uses them is shown first: replica sets remove
+		their works from the clusters, and add-ons are no longer installed there.`),
 		Example: options.Example(`
 		kubectl ocm placement delete web -n shop --context hub`),
 		ValidArgsFunction: complete.Placements(f),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.keys, err = keys(f, args); err != nil {
+			if o.keys, err = parseKeys(f, args); err != nil {
 				return err
 			}
 			if err := o.Check(f.UI); err != nil {
@@ -70,7 +70,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	})
 }
 
-// confirm shows what goes, and asks when there is anything.
+// confirm shows what would be deleted and what uses it, and asks unless there is nothing.
 func (o *DeleteOptions) confirm(ctx context.Context, wanted placement.DeleteOptions) error {
 	infos, err := placement.List(ctx, placement.ListOptions{Hub: wanted.Hub})
 	if err != nil {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement is the command "placement": which clusters a Placement
-// selects, and why each cluster is in or out. What is decided is computed in
-// pkg/fleet, by the library that the hub decides with; here are the flags and the
-// tables.
+// Package placement is the command "placement": it creates and deletes Placements, and
+// shows which clusters they select and why. pkg/fleet computes the decision with the
+// library that the hub uses; this package has the flags and tables.
 package placement

@@ -21,7 +21,7 @@ import (
 // ExplainOptions are the flags of placement explain.
 type ExplainOptions struct {
 	options.Output
-	// Clusters are those whose whole story is told; none means all in short.
+	// Clusters are shown in full detail; without any, all clusters are shown in brief.
 	Clusters []string
 
 	f   *options.Factory
@@ -31,19 +31,19 @@ type ExplainOptions struct {
 func newExplain(f *options.Factory) *cobra.Command {
 	o := &ExplainOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "explain NAME", Short: "Tell why each cluster is selected or not", Args: options.Args(1, 1, "the name of the placement"),
+		Use: "explain NAME", Short: "Explain why each cluster is selected or not", Args: options.Args(1, 1, "the name of the placement"),
 		Long: options.Long(`
-		Compute on this machine what a placement selects, by the library that the hub decides with,
-		and tell why every cluster is in or out. The result is compared with the decision that is
-		there: "same", or + for clusters that are to come, - for clusters that are to go, ~ for clusters
-		that are to be in another decision group.`),
+		Compute on this machine what a placement selects, with the library that the hub uses, and
+		show why each cluster is in or out. The result is compared with the live decision: "same",
+		or + for clusters to be added, - for clusters to be removed, ~ for clusters that change
+		their decision group.`),
 		Example: options.Example(`
 		kubectl ocm placement explain web -n shop --context hub
 		kubectl ocm placement explain shop/web -c cluster3 --context hub
 		kubectl ocm placement explain shop/web -o json --context hub`),
 		ValidArgsFunction: complete.Placements(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := keys(f, args)
+			found, err := parseKeys(f, args)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func newExplain(f *options.Factory) *cobra.Command {
 		},
 	}
 	o.AddFlags(cmd.Flags())
-	cmd.Flags().StringSliceVarP(&o.Clusters, "cluster", "c", nil, "tell the whole story of these clusters")
+	cmd.Flags().StringSliceVarP(&o.Clusters, "cluster", "c", nil, "show these clusters in full detail")
 	options.Hidden(cmd.Flags(), "clusters", "cluster")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", complete.Clusters(f))
 	return cmd
@@ -71,7 +71,7 @@ func (o *ExplainOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Hints = worded(hints)
+	e.Hints = hintTexts(hints)
 	for _, name := range o.Clusters {
 		if !slices.ContainsFunc(e.Clusters, func(c verdict.Cluster) bool { return c.Name == name }) {
 			return naming.NoCluster(name, hub)
@@ -80,8 +80,8 @@ func (o *ExplainOptions) Run(ctx context.Context) error {
 	return show(o.f.UI, o.Format, "PlacementExplanation", &e, o.Clusters)
 }
 
-// worded are hints in words.
-func worded(hints []fleet.Note) []string {
+// hintTexts returns the hints as text.
+func hintTexts(hints []fleet.Note) []string {
 	out := make([]string, 0, len(hints))
 	for _, hint := range hints {
 		out = append(out, ui.Told(hint, ": "))
@@ -89,7 +89,7 @@ func worded(hints []fleet.Note) []string {
 	return out
 }
 
-// show prints an explanation: as a whole, or the stories of single clusters.
+// show prints an explanation: of all clusters in brief, or of some in full detail.
 func show(u *ui.UI, format ui.Format, kind string, e *verdict.Explanation, clusters []string) error {
 	if len(clusters) > 0 {
 		e.Clusters = slices.DeleteFunc(e.Clusters, func(c verdict.Cluster) bool { return !slices.Contains(clusters, c.Name) })
@@ -103,7 +103,7 @@ func show(u *ui.UI, format ui.Format, kind string, e *verdict.Explanation, clust
 	}
 	s := sheet{u: u, e: e, wide: format == ui.Wide}
 	if len(clusters) > 0 {
-		return s.stories()
+		return s.printDetails()
 	}
-	return s.whole()
+	return s.printAll()
 }

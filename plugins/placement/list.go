@@ -21,7 +21,7 @@ import (
 // ListOptions are the flags of placement list.
 type ListOptions struct {
 	options.Listing
-	// Names keeps placements of these names, NAME or NAMESPACE/NAME.
+	// Names limits the list to these placements, NAME or NAMESPACE/NAME.
 	Names []string
 
 	f *options.Factory
@@ -32,8 +32,8 @@ func newList(f *options.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List placements and what they select", Args: options.Args(0, -1, "the name of a placement"),
 		Long: options.Long(`
-		List the placements of all namespaces, or of the one that -n names, with the clusters that
-		their decisions hold.`),
+		List the placements of all namespaces, or of the one given with -n, with the clusters in
+		their decisions.`),
 		Example: options.Example(`
 		kubectl ocm placement list --context hub
 		kubectl ocm placement list -n shop -o wide --context hub`),
@@ -91,26 +91,25 @@ func (o *ListOptions) listed(found []placement.Info) options.Listed {
 		p := &found[i]
 		out.Names = append(out.Names, resource+p.Name)
 		out.Labels = append(out.Labels, p.Labels)
-		out.Table.Rows = append(out.Table.Rows, []string{p.Namespace, p.Name, ui.Dash(
-			p.Satisfied,
-		), strconv.Itoa(p.Selected), wanted(p.Wanted), sets(p), strconv.Itoa(p.Groups),
-			ui.Age(p.Created, now), ui.Dash(p.Reason), ui.Dash(strings.Join(p.Clusters, ",")), ui.Dash(strings.Join(p.Predicates, " or ")),
+		out.Table.Rows = append(out.Table.Rows, []string{p.Namespace, p.Name, ui.Dash(p.Satisfied), strconv.Itoa(p.Selected),
+			wantedText(p.Wanted), setsText(p), strconv.Itoa(p.Groups), ui.Age(p.Created, now), ui.Dash(p.Reason),
+			ui.Dash(strings.Join(p.Clusters, ",")), ui.Dash(strings.Join(p.Predicates, " or ")),
 			ui.Dash(strings.Join(p.Prioritizers, ",")), ui.Dash(strings.Join(p.Spread, ","))})
 	}
 	return out
 }
 
-// wanted shows how many clusters are asked for.
-func wanted(n *int32) string {
+// wantedText returns how many clusters a placement wants, "all" for nil.
+func wantedText(n *int32) string {
 	if n == nil {
 		return "all"
 	}
 	return strconv.Itoa(int(*n))
 }
 
-// sets shows the sets that a placement selects from, and those that it names in
-// vain.
-func sets(p *placement.Info) string {
+// setsText lists the sets that a placement selects from, and those that it names without
+// being bound to them.
+func setsText(p *placement.Info) string {
 	words := slices.Clone(p.Sets)
 	for _, name := range p.Unbound {
 		words = append(words, name+"(unbound)")

@@ -11,19 +11,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// New makes the command.
+// New returns the command "placement".
 func New(f *options.Factory) *cobra.Command {
-	cmd := options.Group(&cobra.Command{Use: "placement", Aliases: []string{"placements"}, Short: "Select managed clusters, and see why each is in or out"})
+	cmd := options.Group(&cobra.Command{Use: "placement", Aliases: []string{"placements"}, Short: "Select managed clusters, and see why each is selected or not"})
 	cmd.AddCommand(newList(f), newCreate(f), newExplain(f), newSimulate(f), newDelete(f))
 	return cmd
 }
 
-// resource is how -o name calls placements.
+// resource is the prefix of placements under -o name.
 const resource = "placement." + clusterv1beta1.GroupName + "/"
 
-// keys reads the names of placements: NAME in the namespace in use, or
+// parseKeys parses names of placements: NAME in the current namespace, or
 // NAMESPACE/NAME.
-func keys(f *options.Factory, names []string) ([]types.NamespacedName, error) {
+func parseKeys(f *options.Factory, names []string) ([]types.NamespacedName, error) {
 	namespace := f.Namespace()
 	var out []types.NamespacedName
 	for _, name := range names {

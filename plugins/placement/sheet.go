@@ -16,22 +16,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// Bounds of what a person is shown; -o wide and -o json show all.
+// Limits of the text output; -o wide and -o json show everything.
 const (
 	maxNames = 5
 	maxRows  = 30
 )
 
-// sheet shows an explanation to a person.
+// sheet prints an explanation as text.
 type sheet struct {
 	u    *ui.UI
 	e    *verdict.Explanation
 	wide bool
 }
 
-// whole shows what became of all clusters.
-func (s sheet) whole() error {
-	s.head()
+// printAll prints the explanation of all clusters in brief.
+func (s sheet) printAll() error {
+	s.printHead()
 	if stages := s.stages(); len(stages.Rows) > 0 {
 		s.u.Say("")
 		if err := s.u.Report(stages, s.wide); err != nil {
@@ -52,20 +52,18 @@ func (s sheet) whole() error {
 			s.u.Say("and %d more: -o wide shows all", hidden)
 		}
 	}
-	s.remarks()
+	s.printRemarks()
 	return nil
 }
 
-// head says what is wanted, what is selected, and whether the hub has decided so.
-func (s sheet) head() {
+// printHead prints what is wanted, what is selected, and how that differs from the live decision.
+func (s sheet) printHead() {
 	e := s.e
-	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name, wanted(
-		e.Placement.Spec.NumberOfClusters,
-	),
-		len(e.Selected), inBrackets(e.Selected), drift(&e.Live))
+	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name,
+		wantedText(e.Placement.Spec.NumberOfClusters), len(e.Selected), inBrackets(e.Selected), drift(&e.Live))
 }
 
-// drift shows how the live decision differs.
+// drift describes how the computed decision differs from the live one.
 func drift(live *verdict.Live) string {
 	if live.Same {
 		return "same"
@@ -89,7 +87,7 @@ func drift(live *verdict.Live) string {
 	return strings.Join(words, " ")
 }
 
-// names lists at most a few names.
+// names lists at most maxNames names and the number of the rest.
 func names(all []string) string {
 	if len(all) > maxNames {
 		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNames)
@@ -104,12 +102,12 @@ func inBrackets(all []string) string {
 	return " (" + names(all) + ")"
 }
 
-// stages counts who is left after each step, and names who is not.
+// stages counts the clusters that are left after each step, and names those dropped.
 func (s sheet) stages() ui.Table {
 	r := &s.e.Report.Result
 	t := ui.Table{Heads: []string{"STAGE", "IN", "OUT", "DROPPED"}}
 	if len(s.e.Clusters) == 0 || s.e.Kept {
-		return t // without clusters or a spec to follow there are no steps
+		return t // without clusters or a valid spec there are no steps
 	}
 	row := func(stage string, in int, out []string) {
 		t.Rows = append(t.Rows, []string{stage, strconv.Itoa(in), strconv.Itoa(len(out)), ui.Dash(names(out))})
@@ -137,12 +135,12 @@ func (s sheet) stages() ui.Table {
 	}
 	if s.e.Placement.Spec.NumberOfClusters != nil {
 		out := s.dropped(schedule.StageRank)
-		row("rank: "+wanted(s.e.Placement.Spec.NumberOfClusters)+" wanted", left-len(out), out)
+		row("rank: "+wantedText(s.e.Placement.Spec.NumberOfClusters)+" wanted", left-len(out), out)
 	}
 	return t
 }
 
-// eligible are the sets whose members are candidates.
+// eligible returns the sets whose members are candidates.
 func (s sheet) eligible() []string {
 	var out []string
 	for _, set := range s.e.Sets {
@@ -153,7 +151,7 @@ func (s sheet) eligible() []string {
 	return out
 }
 
-// fitting counts the clusters that fit one predicate.
+// fitting counts the clusters that match predicate i.
 func (s sheet) fitting(i int) int {
 	n := 0
 	for _, c := range s.e.Clusters {
@@ -164,35 +162,35 @@ func (s sheet) fitting(i int) int {
 	return n
 }
 
-// dropped names the clusters that came no further, each with a short reason.
+// dropped names the clusters that were dropped at the stages, each with a short reason.
 func (s sheet) dropped(stages ...schedule.Stage) []string {
 	var out []string
 	for i := range s.e.Clusters {
 		c := &s.e.Clusters[i]
 		if slices.Contains(stages, schedule.Stage(c.Stage)) {
-			out = append(out, c.Name+short(c))
+			out = append(out, c.Name+shortReason(c))
 		}
 	}
 	return out
 }
 
-// short is why a cluster is out, in a few words.
-func short(c *verdict.Cluster) string {
+// shortReason says in a few words why a cluster is out.
+func shortReason(c *verdict.Cluster) string {
 	switch schedule.Stage(c.Stage) {
 	case schedule.StageDeleting:
 		return " (being deleted)"
 	case schedule.StagePredicate:
 		if len(c.Predicates) == 1 {
-			return lacking(c.Predicates[0].Parts)
+			return firstMismatch(c.Predicates[0].Parts)
 		}
 	case schedule.StageTaint:
 		for _, t := range c.Taints {
 			switch {
 			case t.Tolerated:
 			case t.Until != nil:
-				return " (" + plain(t.Key) + ", toleration over)"
+				return " (" + shortKey(t.Key) + ", toleration over)"
 			default:
-				return " (" + plain(t.Key) + ", no toleration)"
+				return " (" + shortKey(t.Key) + ", no toleration)"
 			}
 		}
 	case schedule.StageRank:
@@ -201,8 +199,9 @@ func short(c *verdict.Cluster) string {
 	return ""
 }
 
-// lacking is the first requirement that does not hold, by what is there instead.
-func lacking(parts []verdict.Part) string {
+// firstMismatch shows what the cluster has in place of the first requirement that does
+// not hold.
+func firstMismatch(parts []verdict.Part) string {
 	for _, p := range parts {
 		switch {
 		case p.Matched:
@@ -217,17 +216,17 @@ func lacking(parts []verdict.Part) string {
 		key, _, _ := strings.Cut(strings.TrimPrefix(p.Requirement, "!"), " ")
 		key, _, _ = strings.Cut(key, "=")
 		key, _, _ = strings.Cut(key, "!")
-		return " (" + plain(key) + "=" + *p.Actual + ")"
+		return " (" + shortKey(key) + "=" + *p.Actual + ")"
 	}
 	return ""
 }
 
-// plain is a key without the group of this API.
-func plain(key string) string {
+// shortKey returns the key without the prefix of this API's group.
+func shortKey(key string) string {
 	return strings.TrimPrefix(key, clusterv1beta1.GroupName+"/")
 }
 
-// scores shows the clusters that passed all filters, the best first.
+// scores lists the clusters that passed all filters, best first.
 func (s sheet) scores() ui.Table {
 	t := ui.Table{Heads: []string{"CLUSTER", "SCORE"}}
 	for _, p := range s.e.Report.Prioritizers {
@@ -266,7 +265,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// group names the decision group of a cluster.
+// group returns index and name of a cluster's decision group.
 func group(c *verdict.Cluster) string {
 	if c.Group == nil {
 		return "-"
@@ -274,17 +273,17 @@ func group(c *verdict.Cluster) string {
 	return strings.TrimSpace(strconv.Itoa(*c.Group) + " " + c.GroupName)
 }
 
-// remarks say what else is to be known.
-func (s sheet) remarks() {
+// printRemarks prints notes, problems, warnings and hints.
+func (s sheet) printRemarks() {
 	e := s.e
 	if e.Frozen {
-		s.u.Say("note: the hub leaves this placement alone: annotation %s is \"true\"", clusterv1beta1.AnnotationSchedulingDisable)
+		s.u.Say("note: the hub does not schedule this placement: annotation %s is \"true\"", clusterv1beta1.AnnotationSchedulingDisable)
 	}
 	if e.Kept {
-		s.u.Say("note: its spec cannot be followed, so that it keeps its last decision")
+		s.u.Say("note: its spec is invalid, so it keeps its last decision")
 	}
 	if e.Delayed {
-		s.u.Say("note: scores have changed, and scoreRateLimit holds the change back")
+		s.u.Say("note: scores have changed, but scoreRateLimit delays the change")
 	}
 	for _, p := range e.Problems {
 		s.u.Say("%s: %s: %s", strings.ToLower(p.Severity), p.Field, p.Message)
@@ -298,8 +297,8 @@ func (s sheet) remarks() {
 	}
 }
 
-// stories tell all of single clusters.
-func (s sheet) stories() error {
+// printDetails prints single clusters in full detail.
+func (s sheet) printDetails() error {
 	for i := range s.e.Clusters {
 		c := &s.e.Clusters[i]
 		if i > 0 {
@@ -309,25 +308,26 @@ func (s sheet) stories() error {
 		if c.Selected {
 			verb = "selected by"
 		}
-		s.u.Say("CLUSTER %s is %s %s/%s: %s", c.Name, verb, s.e.Placement.Metadata.Namespace, s.e.Placement.Metadata.Name, strings.TrimPrefix(c.Reason, "selected: "))
+		s.u.Say("CLUSTER %s is %s %s/%s: %s", c.Name, verb,
+			s.e.Placement.Metadata.Namespace, s.e.Placement.Metadata.Name, strings.TrimPrefix(c.Reason, "selected: "))
 		s.u.Say("")
-		if err := s.u.Report(s.story(c), s.wide); err != nil {
+		if err := s.u.Report(s.steps(c), s.wide); err != nil {
 			return err
 		}
 	}
 	s.e.Hints = slices.DeleteFunc(s.e.Hints, func(hint string) bool {
 		return !slices.ContainsFunc(s.e.Clusters, func(c verdict.Cluster) bool { return strings.HasPrefix(hint, c.Name+" ") })
 	})
-	s.remarks()
+	s.printRemarks()
 	return nil
 }
 
-// story are the steps that a cluster went through.
-func (s sheet) story(c *verdict.Cluster) ui.Table {
+// steps lists the steps that a cluster went through.
+func (s sheet) steps(c *verdict.Cluster) ui.Table {
 	t := ui.Table{Heads: []string{"STEP", "VERDICT", "DETAIL"}}
 	row := func(step, verdict, detail string) { t.Rows = append(t.Rows, []string{step, verdict, ui.Dash(detail)}) }
 	if len(c.Sets) == 0 {
-		row("cluster sets", "out", "in none of those that are bound: "+cmp.Or(strings.Join(s.eligible(), ","), "none"))
+		row("cluster sets", "out", "in none of the bound sets: "+cmp.Or(strings.Join(s.eligible(), ","), "none"))
 		return t
 	}
 	row("cluster sets", "in", strings.Join(c.Sets, ","))
@@ -336,7 +336,7 @@ func (s sheet) story(c *verdict.Cluster) ui.Table {
 			row(fmt.Sprintf("predicate %d %s", i+1, part.Part), yes(part.Matched), requirement(&part))
 		}
 		if len(p.Parts) == 0 {
-			row(fmt.Sprintf("predicate %d", i+1), yes(p.Matched), "everything fits")
+			row(fmt.Sprintf("predicate %d", i+1), yes(p.Matched), "matches everything")
 		}
 	}
 	for _, taint := range c.Taints {
@@ -344,7 +344,7 @@ func (s sheet) story(c *verdict.Cluster) ui.Table {
 		if taint.Tolerated {
 			verdict = "in"
 		}
-		row("taint "+plain(taint.Key), verdict, taint.Reason)
+		row("taint "+shortKey(taint.Key), verdict, taint.Reason)
 	}
 	if c.Rank > 0 {
 		for _, p := range s.e.Report.Prioritizers {
@@ -352,10 +352,10 @@ func (s sheet) story(c *verdict.Cluster) ui.Table {
 		}
 		row(
 			"rank", strconv.Itoa(c.Rank),
-			fmt.Sprintf("of %d, score %d; wanted: %s", s.e.Report.Result.Feasible, *c.Total, wanted(s.e.Placement.Spec.NumberOfClusters)),
+			fmt.Sprintf("of %d, score %d; wanted: %s", s.e.Report.Result.Feasible, *c.Total, wantedText(s.e.Placement.Spec.NumberOfClusters)),
 		)
 	}
-	s.spread(c, row)
+	s.addSpread(c, row)
 	if c.Group != nil {
 		row("decision group", strconv.Itoa(*c.Group), c.GroupName)
 	}
@@ -363,8 +363,8 @@ func (s sheet) story(c *verdict.Cluster) ui.Table {
 	return t
 }
 
-// spread tells where a cluster stands in each spread constraint.
-func (s sheet) spread(c *verdict.Cluster, row func(step, verdict, detail string)) {
+// addSpread adds a row for each spread constraint.
+func (s sheet) addSpread(c *verdict.Cluster, row func(step, verdict, detail string)) {
 	i := slices.IndexFunc(s.e.Report.Clusters, func(r schedule.ClusterReport) bool { return r.Name == c.Name })
 	for n, at := range s.e.Report.Clusters[i].Spread {
 		term := s.e.Placement.Spec.SpreadPolicy.SpreadConstraints[n]
@@ -375,11 +375,11 @@ func (s sheet) spread(c *verdict.Cluster, row func(step, verdict, detail string)
 		if !at.Present {
 			verdict, detail = "no", "it has no "+strings.ToLower(string(term.TopologyKeyType))+" "+term.TopologyKey
 		}
-		row("spread "+plain(term.TopologyKey), verdict, detail)
+		row("spread "+shortKey(term.TopologyKey), verdict, detail)
 	}
 }
 
-// requirement words a requirement and what the cluster has.
+// requirement describes a requirement and what the cluster has.
 func requirement(p *verdict.Part) string {
 	switch {
 	case p.Error != "":

@@ -20,10 +20,9 @@ import (
 // SimulateOptions are the flags of placement simulate.
 type SimulateOptions struct {
 	options.Output
-	// Name of a placement that is there, or File of one to be.
+	// Name of a placement on the hub, or File with one that may not exist yet.
 	Name, File string
-	// With are files with clusters that are added, Without clusters that are taken
-	// out.
+	// With are files with clusters to add; Without are clusters to leave out.
 	With, Without []string
 
 	f *options.Factory
@@ -34,14 +33,14 @@ func newSimulate(f *options.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "simulate [NAME] [-f FILE]",
 		Aliases: []string{"what-if"},
-		Short:   "Tell what a placement would select",
+		Short:   "Show what a placement would select",
 		Args:    options.Args(0, 1, "the name of the placement"),
 		Long: options.Long(`
-		Compute what a placement would select: one in a file that is not on the hub yet or is to
-		replace the one there, or one on the hub if clusters came or went. Nothing is written. The
-		result is compared with the decision that is there: + for clusters that would come, - for
-		those that would go, ~ for those that would change their decision group. The exit code is 0 when it stays the same, 1 when it changes, and 2
-		when that cannot be told.`),
+		Compute what a placement would select: one in a file that is new or would replace the one
+		on the hub, or one on the hub if clusters were added or removed. Nothing is written. The
+		result is compared with the live decision: + for clusters that would be added, - for those
+		that would be removed, ~ for those that would change their decision group. The exit code
+		is 0 if the decision stays the same, 1 if it changes, and 2 on errors.`),
 		Example: options.Example(`
 		kubectl ocm placement simulate -f placement.yaml --context hub
 		kubectl ocm placement simulate shop/web --without cluster1 --context hub
@@ -51,19 +50,19 @@ func newSimulate(f *options.Factory) *cobra.Command {
 			if len(args) > 0 {
 				o.Name = args[0]
 			}
-			return compares(o.Run(cmd.Context()))
+			return asComparison(o.Run(cmd.Context()))
 		},
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&o.File, "filename", "f", "", "file with the placement, - for standard input")
-	cmd.Flags().StringSliceVar(&o.With, "with-cluster", nil, "files with managed clusters that the fleet is to have too")
-	cmd.Flags().StringSliceVar(&o.Without, "without", nil, "managed clusters that the fleet is not to have")
+	cmd.Flags().StringSliceVar(&o.With, "with-cluster", nil, "files with managed clusters to add to the fleet")
+	cmd.Flags().StringSliceVar(&o.Without, "without", nil, "managed clusters to leave out of the fleet")
 	_ = cmd.RegisterFlagCompletionFunc("without", complete.Clusters(f))
 	return cmd
 }
 
-// compares gives a failure the exit code of a comparison that could not be made.
-func compares(err error) error {
+// asComparison gives a failure the exit code 2, because 1 means that there are differences.
+func asComparison(err error) error {
 	var e *fleet.Error
 	if errors.As(err, &e) && e.Kind == fleet.Failed {
 		e.Kind = fleet.Usage
@@ -92,7 +91,7 @@ func (o *SimulateOptions) read() (placement.ExplainOptions, error) {
 		return wanted, err
 	}
 	if o.Name != "" {
-		found, err := keys(o.f, []string{o.Name})
+		found, err := parseKeys(o.f, []string{o.Name})
 		if err != nil {
 			return wanted, err
 		}
@@ -134,7 +133,7 @@ func (o *SimulateOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Hints = worded(hints)
+	e.Hints = hintTexts(hints)
 	if err := show(o.f.UI, o.Format, "PlacementSimulation", &e, nil); err != nil {
 		return err
 	}

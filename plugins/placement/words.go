@@ -18,34 +18,34 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
 
-// Words are a placement in the words of a command line.
+// Words are the flags that make up the spec of a placement.
 type Words struct {
-	// Sets to select from; none means all that are bound in the namespace.
+	// Sets to select from; none means all sets bound to the namespace.
 	Sets []string
-	// Labels and Claims are selectors, CEL expressions. Each is a predicate of its
-	// own, of which a cluster must fit one; with And it must fit all.
+	// Labels and Claims are selectors, CEL are expressions. Each is a predicate of its
+	// own, of which a cluster must match one; with And it must match all.
 	Labels, Claims, CEL []string
 	And                 bool
-	// Count is how many clusters to select; nil means all that fit.
+	// Count is how many clusters to select; nil means all that match.
 	Count *int32
 	// Prioritizers are [BuiltIn:]NAME[:WEIGHT] or AddOn:RESOURCE:SCORE[:WEIGHT].
-	// Exact ranks by nothing else.
+	// Exact ranks by them only.
 	Prioritizers []string
 	Exact        bool
 	// Tolerations are KEY[=VALUE][:EFFECT][:DURATION], "*" for every key.
 	Tolerations []string
 	// Spread are [label:|claim:]KEY[:MAXSKEW[:WHEN]].
 	Spread []string
-	// Groups are NAME=SELECTOR or NAME=claim:SELECTOR, GroupSize how many clusters
-	// a group holds at most: a number or a percentage.
+	// Groups are NAME=SELECTOR or NAME=claim:SELECTOR. GroupSize is the maximum number
+	// of clusters in a group: a number or a percentage.
 	Groups    []string
 	GroupSize string
 	// SortBy is ClusterName or Score.
 	SortBy string
 }
 
-// Spec reads the words. What is wrong with one is an error that names its flag;
-// what a placement as a whole may not say is for schedule.Validate.
+// Spec builds the spec. An error about a value names its flag; rules about the
+// placement as a whole are left to schedule.Validate.
 func (w *Words) Spec() (clusterv1beta1.PlacementSpec, error) {
 	spec := clusterv1beta1.PlacementSpec{ClusterSets: w.Sets, NumberOfClusters: w.Count, SortBy: clusterv1beta1.SortBy(w.SortBy)}
 	for _, read := range []func(*clusterv1beta1.PlacementSpec) error{w.predicates, w.prioritizers, w.tolerations, w.spread, w.groups} {
@@ -56,13 +56,13 @@ func (w *Words) Spec() (clusterv1beta1.PlacementSpec, error) {
 	return spec, nil
 }
 
-// wrongWord is the error for a value of a flag.
-func wrongWord(flag, value, cause, example string) error {
+// wrongValue returns the usage error for the value of a flag.
+func wrongValue(flag, value, cause, example string) error {
 	return fleet.Misuse(fmt.Sprintf("wrong value %q for --%s", value, flag), cause, fleet.Advice("for example "+example))
 }
 
-// splitSelectors takes a list of label selectors apart at its commas, other than
-// those in brackets: "env=prod,region in (eu,us)" are two.
+// splitSelectors splits a list of label selectors at its commas, except those in
+// parentheses: "env=prod,region in (eu,us)" are two.
 func splitSelectors(text string) []string {
 	var out []string
 	depth, from := 0, 0
@@ -82,14 +82,14 @@ func splitSelectors(text string) []string {
 func (w *Words) predicates(spec *clusterv1beta1.PlacementSpec) error {
 	var all []clusterv1beta1.ClusterSelector
 	for _, text := range w.Labels {
-		selector, err := chosenSelector("label-selectors", text, "--label-selectors region=eu")
+		selector, err := nonEmptySelector("label-selectors", text, "--label-selectors region=eu")
 		if err != nil {
 			return err
 		}
 		all = append(all, clusterv1beta1.ClusterSelector{LabelSelector: *selector})
 	}
 	for _, text := range w.Claims {
-		selector, err := chosenSelector("claim-selectors", text, "--claim-selectors platform.open-cluster-management.io=aws")
+		selector, err := nonEmptySelector("claim-selectors", text, "--claim-selectors platform.open-cluster-management.io=aws")
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (w *Words) predicates(spec *clusterv1beta1.PlacementSpec) error {
 	}
 	for _, text := range w.CEL {
 		if strings.TrimSpace(text) == "" {
-			return wrongWord("cel", text, "it is empty", `--cel 'managedCluster.metadata.labels["env"] == "prod"'`)
+			return wrongValue("cel", text, "it is empty", `--cel 'managedCluster.metadata.labels["env"] == "prod"'`)
 		}
 		all = append(all, clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{text}}})
 	}
@@ -110,7 +110,7 @@ func (w *Words) predicates(spec *clusterv1beta1.PlacementSpec) error {
 	return nil
 }
 
-// allOf makes one selector of many: a cluster must fit every part of it.
+// allOf merges the selectors into one that a cluster must match in every part.
 func allOf(all []clusterv1beta1.ClusterSelector) []clusterv1beta1.ClusterSelector {
 	if len(all) < 2 {
 		return all
@@ -124,19 +124,19 @@ func allOf(all []clusterv1beta1.ClusterSelector) []clusterv1beta1.ClusterSelecto
 	return []clusterv1beta1.ClusterSelector{one}
 }
 
-// chosenSelector reads a selector that must say something.
-func chosenSelector(flag, text, example string) (*metav1.LabelSelector, error) {
+// nonEmptySelector parses a selector that must not select everything.
+func nonEmptySelector(flag, text, example string) (*metav1.LabelSelector, error) {
 	selector, err := cluster.Selector(text)
 	if err != nil {
-		return nil, wrongWord(flag, text, fleet.OneLine(err.Error()), example)
+		return nil, wrongValue(flag, text, fleet.OneLine(err.Error()), example)
 	}
 	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		return nil, wrongWord(flag, text, "it selects everything", example)
+		return nil, wrongValue(flag, text, "it selects everything", example)
 	}
 	return selector, nil
 }
 
-// expressions are all requirements of a selector in their longer form.
+// expressions returns all requirements of a selector as expressions.
 func expressions(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
 	var out []metav1.LabelSelectorRequirement
 	for key, value := range s.MatchLabels {
@@ -153,7 +153,7 @@ func claimSelector(s *metav1.LabelSelector) clusterv1beta1.ClusterClaimSelector 
 func (w *Words) prioritizers(spec *clusterv1beta1.PlacementSpec) error {
 	if w.Exact {
 		if len(w.Prioritizers) == 0 {
-			return fleet.Misuse("--exact ranks by the prioritizers that are named, and none is", "",
+			return fleet.Misuse("--exact ranks by the given prioritizers only, and none is given", "",
 				fleet.Advice("add --prioritizer, for example --prioritizer ResourceAllocatableCPU"))
 		}
 		spec.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
@@ -165,7 +165,7 @@ func (w *Words) prioritizers(spec *clusterv1beta1.PlacementSpec) error {
 		switch {
 		case parts[0] == string(clusterv1beta1.ScoreCoordinateTypeAddOn):
 			if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
-				return wrongWord("prioritizer", text, "it is not AddOn:RESOURCE:SCORE[:WEIGHT]", example)
+				return wrongValue("prioritizer", text, "it is not AddOn:RESOURCE:SCORE[:WEIGHT]", example)
 			}
 			at.Type, at.AddOn = clusterv1beta1.ScoreCoordinateTypeAddOn, &clusterv1beta1.AddOnScore{ResourceName: parts[1], ScoreName: parts[2]}
 			parts = parts[3:]
@@ -182,21 +182,21 @@ func (w *Words) prioritizers(spec *clusterv1beta1.PlacementSpec) error {
 		}
 		weight, err := weightOf(parts)
 		if err != nil {
-			return wrongWord("prioritizer", text, err.Error(), example)
+			return wrongValue("prioritizer", text, err.Error(), example)
 		}
 		spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, clusterv1beta1.PrioritizerConfig{ScoreCoordinate: at, Weight: &weight})
 	}
 	return nil
 }
 
-// weightOf reads the weight, 1 where none is given.
+// weightOf parses the weight; the default is 1.
 func weightOf(parts []string) (int32, error) {
 	if len(parts) == 0 {
 		return 1, nil
 	}
 	n, err := strconv.ParseInt(parts[0], 10, 32)
 	if err != nil || len(parts) > 1 || n < -10 || n > 10 {
-		return 0, fmt.Errorf("the weight %q is no whole number from -10 to 10", strings.Join(parts, ":"))
+		return 0, fmt.Errorf("the weight %q is not an integer from -10 to 10", strings.Join(parts, ":"))
 	}
 	return int32(n), nil
 }
@@ -212,7 +212,7 @@ func (w *Words) tolerations(spec *clusterv1beta1.PlacementSpec) error {
 		}
 		switch t.Key {
 		case "":
-			return wrongWord("toleration", text, "it names no taint", example)
+			return wrongValue("toleration", text, "it names no taint", example)
 		case "*":
 			t.Key = ""
 		}
@@ -225,7 +225,7 @@ func (w *Words) tolerations(spec *clusterv1beta1.PlacementSpec) error {
 			}
 			d, err := time.ParseDuration(word)
 			if err != nil || d < time.Second || t.TolerationSeconds != nil {
-				return wrongWord("toleration", text, fmt.Sprintf("%q is neither an effect (NoSelect, PreferNoSelect, NoSelectIfNew) nor a time of a second or more",
+				return wrongValue("toleration", text, fmt.Sprintf("%q is neither an effect (NoSelect, PreferNoSelect, NoSelectIfNew) nor a duration of at least one second",
 					word), example)
 			}
 			seconds := int64(d / time.Second)
@@ -248,20 +248,20 @@ func (w *Words) spread(spec *clusterv1beta1.PlacementSpec) error {
 			parts = parts[1:]
 		}
 		if len(parts) == 0 || parts[0] == "" || len(parts) > 3 {
-			return wrongWord("spread", text, "it is not [label:|claim:]KEY[:MAXSKEW[:WHEN]]", example)
+			return wrongValue("spread", text, "it is not [label:|claim:]KEY[:MAXSKEW[:WHEN]]", example)
 		}
 		t.TopologyKey = parts[0]
 		if len(parts) > 1 {
 			n, err := strconv.ParseInt(parts[1], 10, 32)
 			if err != nil || n < 1 {
-				return wrongWord("spread", text, fmt.Sprintf("the skew %q is no number above 0", parts[1]), example)
+				return wrongValue("spread", text, fmt.Sprintf("the skew %q is not a number above 0", parts[1]), example)
 			}
 			t.MaxSkew = int32(n)
 		}
 		if len(parts) > 2 {
 			if t.WhenUnsatisfiable = clusterv1beta1.UnsatisfiableMaxSkewAction(parts[2]); t.WhenUnsatisfiable != clusterv1beta1.DoNotSchedule &&
 				t.WhenUnsatisfiable != clusterv1beta1.ScheduleAnyway {
-				return wrongWord("spread", text, fmt.Sprintf("%q is neither DoNotSchedule nor ScheduleAnyway", parts[2]), example)
+				return wrongValue("spread", text, fmt.Sprintf("%q is neither DoNotSchedule nor ScheduleAnyway", parts[2]), example)
 			}
 		}
 		spec.SpreadPolicy.SpreadConstraints = append(spec.SpreadPolicy.SpreadConstraints, t)
@@ -275,10 +275,10 @@ func (w *Words) groups(spec *clusterv1beta1.PlacementSpec) error {
 	for _, text := range w.Groups {
 		name, rest, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return wrongWord("group", text, "it is not NAME=SELECTOR", example)
+			return wrongValue("group", text, "it is not NAME=SELECTOR", example)
 		}
 		rest, byClaim := strings.CutPrefix(rest, "claim:")
-		selector, err := chosenSelector("group", rest, example)
+		selector, err := nonEmptySelector("group", rest, example)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (w *Words) groups(spec *clusterv1beta1.PlacementSpec) error {
 	}
 	size := intstr.Parse(w.GroupSize)
 	if size.Type == intstr.Int && size.IntVal < 1 || size.Type == intstr.String && !strings.HasSuffix(size.StrVal, "%") {
-		return wrongWord("clusters-per-group", w.GroupSize, "it is neither a number above 0 nor a percentage", "--clusters-per-group 25%")
+		return wrongValue("clusters-per-group", w.GroupSize, "it is neither a number above 0 nor a percentage", "--clusters-per-group 25%")
 	}
 	strategy.ClustersPerDecisionGroup = &size
 	return nil

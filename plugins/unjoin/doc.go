@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unjoin is the command "unjoin": it takes a cluster away from its hub.
-// What is removed on which side, and when it is refused, is pkg/fleet's Unjoin;
-// this package shows the targets and asks.
+// Package unjoin is the command "unjoin": it detaches a cluster from its hub. It shows
+// what would be removed and asks; pkg/fleet/unjoin decides what is removed on each side
+// and when to refuse.
 package unjoin

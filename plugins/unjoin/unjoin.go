@@ -19,31 +19,31 @@ import (
 // Options are the flags of unjoin.
 type Options struct {
 	options.Change
-	// Name of the cluster on the hub; Alias by flag.
+	// Name of the cluster on the hub; Alias is the name given with --cluster-name.
 	Name, Alias string
 	// HubContext is the context of the hub.
 	HubContext string
-	// HubOnly removes it from the hub only.
+	// HubOnly removes the cluster from the hub only.
 	HubOnly bool
-	// KeepWorks leaves what works have applied.
+	// KeepWorks leaves the objects of works on the cluster.
 	KeepWorks bool
-	// Force goes on without the agent.
+	// Force continues without an answer from the agent.
 	Force bool
 
 	f *options.Factory
 }
 
-// New makes the command.
+// New returns the command "unjoin".
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
 		Use:   "unjoin NAME",
-		Short: "Take a cluster away from its hub",
+		Short: "Detach a cluster from its hub",
 		Long: options.Long(`
 		Remove the agent from the cluster of --context and, with --hub-context, the cluster from
-		the hub, after its works have been removed from it. Without the hub it is refused while
-		works are applied. With --keep-works the agent first confirms that it leaves what works
-		have applied.`),
+		the hub once its works have been removed. Without --hub-context the command is refused
+		while works are applied. With --keep-works the agent first confirms that it keeps what
+		works have applied.`),
 		Example: options.Example(`
 		kubectl ocm unjoin cluster1 --context spoke --hub-context hub
 		kubectl ocm unjoin cluster1 --hub-context hub --hub-only --force      # the cluster is gone`),
@@ -61,17 +61,17 @@ func New(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true})
-	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub; the cluster is removed there too")
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, to remove the cluster there too")
 	flags.BoolVar(&o.HubOnly, "hub-only", false, "remove it from the hub only, for a cluster that no longer exists; needs --force")
-	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave what works have applied on the cluster")
-	flags.BoolVar(&o.Force, "force", false, "go on where the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
+	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
+	flags.BoolVar(&o.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.Lookup("cluster-name").Hidden = true
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
 	return cmd
 }
 
-// Complete takes the name from the arguments.
+// Complete takes the name from the arguments or from --cluster-name.
 func (o *Options) Complete(args []string) error {
 	if len(args) == 1 {
 		o.Name = args[0]
@@ -118,17 +118,17 @@ func (o *Options) Run(ctx context.Context) error {
 	result, err := unjoin.Run(ctx, wanted)
 	p.Close()
 	if err != nil {
-		return errors.Join(o.inTheWay(u, result), err)
+		return errors.Join(o.reportBlocking(u, result), err)
 	}
 	return o.print(u, wanted, result)
 }
 
-// inTheWay shows the works for which an unjoin was refused.
-func (o *Options) inTheWay(u *ui.UI, result unjoin.Result) error {
+// reportBlocking prints the works because of which the unjoin was refused.
+func (o *Options) reportBlocking(u *ui.UI, result unjoin.Result) error {
 	if !result.InTheWay || o.Format.Machine() {
 		return nil
 	}
-	return u.Report(applied(result), o.Format == ui.Wide)
+	return u.Report(appliedTable(result), o.Format == ui.Wide)
 }
 
 func (o *Options) print(u *ui.UI, wanted unjoin.Options, result unjoin.Result) error {
@@ -149,7 +149,7 @@ func (o *Options) print(u *ui.UI, wanted unjoin.Options, result unjoin.Result) e
 	return nil
 }
 
-// confirm shows what will be removed and asks.
+// confirm shows what would be removed, and asks.
 func (o *Options) confirm(plan unjoin.Plan) error {
 	var targets []string
 	if plan.Spoke != "" {
@@ -171,8 +171,8 @@ func (o *Options) confirm(plan unjoin.Plan) error {
 	return o.f.UI.Confirm(o.Yes, "Unjoin "+o.Name+"?", targets)
 }
 
-// applied is the table of the works in the way.
-func applied(result unjoin.Result) ui.Table {
+// appliedTable lists the works that block the unjoin.
+func appliedTable(result unjoin.Result) ui.Table {
 	t := ui.Table{Heads: []string{"WORK", "OBJECTS", "FINALIZER"}}
 	for _, w := range result.Applied {
 		finalizer := ""

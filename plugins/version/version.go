@@ -17,7 +17,7 @@ import (
 // Options are the flags of version.
 type Options struct {
 	options.Output
-	// Client leaves the hub out.
+	// Client prints the version of this program only.
 	Client bool
 
 	f *options.Factory
@@ -31,14 +31,14 @@ type report struct {
 
 // client is the program itself.
 type client struct {
-	// Project tells this ocm from other programs of that name.
+	// Project distinguishes this ocm from other programs of that name.
 	Project  string `json:"project"`
 	Version  string `json:"version"`
 	Platform string `json:"platform"`
 	Go       string `json:"go"`
 }
 
-// New makes the command.
+// New returns the command "version".
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
@@ -56,19 +56,19 @@ func New(f *options.Factory) *cobra.Command {
 		},
 	}
 	o.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.Client, "client", false, "this program only; no request is made")
+	cmd.Flags().BoolVar(&o.Client, "client", false, "print the version of this program only, without any request")
 	return cmd
 }
 
 // Validate checks the flags.
 func (o *Options) Validate() error { return o.Format.Check() }
 
-// Run prints the versions. A hub that cannot be read is a warning.
+// Run prints the versions. If the hub cannot be read, it prints a warning.
 func (o *Options) Run(ctx context.Context) error {
 	r := report{Client: client{Project: "Open Cluster Management", Version: version.Get(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}}
 	if !o.Client {
-		r.Hub = o.hub(ctx)
+		r.Hub = o.readHub(ctx)
 	}
 	if o.Format.Machine() {
 		return o.f.UI.Result(o.Format, "Version", r, []string{"version/" + r.Client.Version})
@@ -93,8 +93,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
-// hub reads the hub's versions, nil when there is none to be read.
-func (o *Options) hub(ctx context.Context) *hub.VersionInfo {
+// readHub reads the hub's versions; it returns nil, after a warning, if it cannot.
+func (o *Options) readHub(ctx context.Context) *hub.VersionInfo {
 	c, err := o.f.Cluster("")
 	if err == nil {
 		var info hub.VersionInfo

@@ -24,22 +24,22 @@ type ApplyOptions struct {
 	Name string
 	// Deletion is foreground or orphan.
 	Deletion string
-	// Force writes works that belong to somebody else.
+	// Force also writes works that belong to a replica set or an add-on.
 	Force bool
-	// Overwrite is an old flag without effect.
+	// Overwrite is a flag of clusteradm without effect here.
 	Overwrite bool
-	// UpdateStrategy and Feedback are for all objects.
+	// UpdateStrategy and Feedback apply to all objects.
 	UpdateStrategy string
 	Feedback       []string
-	// Prune also deletes the work where it is not meant any more.
+	// Prune also deletes the work from clusters that are no longer targets.
 	Prune bool
 	// Executor is the ServiceAccount that applies the objects, NAMESPACE/NAME.
 	Executor string
-	// SpokeContext is the context of the one cluster that is meant.
+	// SpokeContext is the context of the only target cluster.
 	SpokeContext string
-	// Live compares with what is on the clusters.
+	// Live compares with the objects on the clusters.
 	Live bool
-	// Rollout and MaxConcurrency say how a placement's clusters are changed.
+	// Rollout and MaxConcurrency are the rollout strategy of a placement.
 	Rollout, MaxConcurrency string
 
 	f         *options.Factory
@@ -50,20 +50,20 @@ func newApply(f *options.Factory) *cobra.Command {
 	o := &ApplyOptions{f: f}
 	cmd := &cobra.Command{
 		Use:   "apply NAME {-f FILE | -k FOLDER}",
-		Short: "Send objects to managed clusters, or change what was sent",
+		Short: "Send objects to managed clusters, or update them",
 		Long: options.Long(`
-		Put the objects of files into a ManifestWork NAME for each of the clusters. The same
-		command creates and updates, and what it does not say is as if it was never said. The
-		objects are checked before anything is sent.
+		Put the objects in files into a ManifestWork NAME for each of the clusters. The same
+		command creates and updates: objects and settings of earlier runs that are not given again
+		are removed from the work. The objects are checked before anything is sent.
 
-		With --prune the work is also deleted from clusters that are not meant any more, where
-		this command has sent it. With --executor the objects are applied with the rights of a
-		ServiceAccount of the cluster; --spoke-context asks that cluster first whether it has
-		them.
+		With --prune, works that this command sent are also deleted from clusters that are no
+		longer targets. With --executor, the objects are applied with the rights of a
+		ServiceAccount of the cluster; --spoke-context first checks on that cluster that the
+		account has them.
 
-		With --placement alone the hub keeps the work on what the placement selects, now and
-		later, by a ManifestWorkReplicaSet of the same name in the placement's namespace. A
-		hub that does not do that gets a work for each cluster that is selected now.`),
+		With --placement alone, the hub keeps the work on the clusters that the placement selects,
+		now and later, through a ManifestWorkReplicaSet of the same name in the placement's
+		namespace. On a hub without that feature, each cluster that is selected now gets a work.`),
 		Example: options.Example(`
 		kubectl ocm work apply web -f web.yaml -c cluster1,cluster2 --context hub
 		kubectl ocm work apply web -f manifests/ -l env=prod --wait
@@ -81,27 +81,27 @@ func newApply(f *options.Factory) *cobra.Command {
 	}
 	o.addFlags(cmd, options.Parts{Diff: true, Wait: true, Yes: true})
 	flags := cmd.Flags()
-	flags.BoolVar(&o.Prune, "prune", false, "also delete the work from clusters that are not meant any more, where this command has sent it")
-	flags.StringVar(&o.SpokeContext, "spoke-context", "", "context of the one cluster that is meant, to ask it whether the executor has the rights")
+	flags.BoolVar(&o.Prune, "prune", false, "also delete works that this command sent from clusters that are no longer targets")
+	flags.StringVar(&o.SpokeContext, "spoke-context", "", "context of the only target cluster, to check that the executor has the rights")
 	_ = cmd.RegisterFlagCompletionFunc("spoke-context", complete.Contexts(f))
 	return cmd
 }
 
-// newDiff is apply that only compares.
+// newDiff returns the command "work diff": apply that only compares.
 func newDiff(f *options.Factory) *cobra.Command {
 	o := &ApplyOptions{f: f}
 	cmd := &cobra.Command{
 		Use:   "diff NAME [-f FILE | -k FOLDER]",
 		Short: "Show what work apply would change, or what differs on the clusters",
 		Long: options.Long(`
-		Compare the objects of files with the work NAME of each of the clusters. The exit code
-		is 0 when nothing differs, 1 when something does, and 2 when that cannot be told.
+		Compare the objects in files with the work NAME of each of the clusters. The exit code is
+		0 if nothing differs, 1 if something does, and 2 on errors.
 
-		With --live, compare what the work wants with what is on the clusters, by what their
-		agents have told: whether each object is applied and there, and the values that
-		feedback rules read back. With --spoke-context, for one cluster, the objects there are
-		compared themselves, as the agent's next write would change them. Without -f or -k
-		the objects are those of the work as it is.`),
+		With --live, compare what the work wants with what the agents report from the clusters:
+		whether each object is applied and available, and the values that feedback rules read
+		back. With --spoke-context, for one cluster, compare the objects on that cluster with
+		what the agent's next write would make of them. Without -f or -k, the objects are those
+		of the existing work.`),
 		Example: options.Example(`
 		kubectl ocm work diff web -f web.yaml -l env=prod --context hub
 		kubectl ocm work diff web --live --all --context hub
@@ -119,7 +119,7 @@ func newDiff(f *options.Factory) *cobra.Command {
 	o.addFlags(cmd, options.Parts{Compares: true})
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Live, "live", false, "compare with what is on the clusters, not with what the hub has")
-	flags.StringVar(&o.SpokeContext, "spoke-context", "", "with --live, context of the one cluster that is meant, to compare the objects there")
+	flags.StringVar(&o.SpokeContext, "spoke-context", "", "with --live, context of the only target cluster, to compare the objects there")
 	_ = cmd.RegisterFlagCompletionFunc("spoke-context", complete.Contexts(f))
 	return cmd
 }
@@ -127,22 +127,22 @@ func newDiff(f *options.Factory) *cobra.Command {
 func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 	flags, f := cmd.Flags(), o.f
 	o.Change.AddFlags(flags, parts)
-	o.Targets.AddFlags(cmd, words(f))
+	o.Targets.AddFlags(cmd, completions(f))
 	o.Files.AddFlags(flags)
 	flags.StringVar(&o.Deletion, "delete-option", "foreground", "what happens to the objects when the work is deleted: foreground or orphan")
-	flags.StringVar(&o.UpdateStrategy, "update-strategy", "", "how objects that are there already are changed: "+strings.Join(work.UpdateStrategies(), ", "))
-	flags.StringArrayVar(&o.Feedback, "feedback", nil, "a value to read back from the objects, NAME=JSONPATH; may be given again")
-	flags.StringVar(&o.Rollout, "rollout", "", "with --placement, how a change reaches the clusters: all, progressive, per-group")
-	flags.StringVar(&o.MaxConcurrency, "max-concurrency", "", "clusters that a progressive rollout changes at a time, a number or a percentage")
-	flags.StringVar(&o.Executor, "executor", "", "ServiceAccount of the cluster with whose rights the objects are applied, NAMESPACE/NAME")
+	flags.StringVar(&o.UpdateStrategy, "update-strategy", "", "how existing objects are updated: "+strings.Join(work.UpdateStrategies(), ", "))
+	flags.StringArrayVar(&o.Feedback, "feedback", nil, "a value to read back from the objects, NAME=JSONPATH; may be repeated")
+	flags.StringVar(&o.Rollout, "rollout", "", "with --placement, how changes roll out to the clusters: all, progressive, per-group")
+	flags.StringVar(&o.MaxConcurrency, "max-concurrency", "", "how many clusters a progressive rollout changes at a time: a number or a percentage")
+	flags.StringVar(&o.Executor, "executor", "", "ServiceAccount of the cluster that applies the objects, NAMESPACE/NAME")
 	flags.BoolVar(&o.Force, "force", false, "also write works that belong to a replica set or an add-on")
 	flags.BoolVar(&o.Overwrite, "overwrite", false, "no effect: apply creates and updates")
 	flags.Lookup("overwrite").Hidden = true
 }
 
-// liveLine compares the work as it is with what is on the clusters, for which no file
-// is needed.
-func (o *ApplyOptions) liveLine() string {
+// liveCommand returns the command that compares the existing work with the clusters, which
+// needs no file.
+func (o *ApplyOptions) liveCommand() string {
 	line := "kubectl ocm work diff " + ui.ShellWord(o.Name) + " --live"
 	for _, target := range []struct{ flag, value string }{
 		{"-c", strings.Join(o.Targets.Clusters, ",")}, {"-l", o.Targets.Selector}, {"--clusterset", o.Targets.Set}, {"--placement", o.Targets.Placement},
@@ -164,16 +164,16 @@ func (o *ApplyOptions) Validate() error {
 	case err != nil:
 		return err
 	case !given && o.Diff && !o.Live:
-		return options.Usage("there is nothing to compare with: -f is missing", o.liveLine())
+		return options.Usage("there is nothing to compare with: -f is missing", o.liveCommand())
 	case !given && !o.Live:
 		return options.Usage("there are no manifests: -f is missing", "kubectl ocm work apply NAME -f FILE -c CLUSTER")
 	case o.SpokeContext != "" && o.Executor == "" && !o.Live:
-		return options.Usage("--spoke-context is not needed", "it goes with --executor of work apply, and with --live of work diff")
+		return options.Usage("--spoke-context is not needed", "it is for --executor of work apply and --live of work diff")
 	case o.Deletion != "foreground" && o.Deletion != "orphan":
 		return options.Usage(fmt.Sprintf("wrong value %q for --delete-option", o.Deletion), "use foreground or orphan")
 	}
 	if o.Overwrite {
-		o.f.UI.Note("--overwrite has no effect: apply creates and updates; use --dry-run or work diff to look first")
+		o.f.UI.Note("--overwrite has no effect: apply creates and updates; use --dry-run or work diff to check first")
 	}
 	if err := o.Targets.Check(true); err != nil {
 		return err

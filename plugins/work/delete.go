@@ -26,7 +26,7 @@ type DeleteOptions struct {
 	Name string
 	// Orphan leaves its objects on the clusters.
 	Orphan bool
-	// Force does not wait for agents.
+	// Force does not wait for agents, and also deletes works of a replica set or an add-on.
 	Force bool
 
 	f *options.Factory
@@ -35,11 +35,11 @@ type DeleteOptions struct {
 func newDelete(f *options.Factory) *cobra.Command {
 	o := &DeleteOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Take back what was sent", Args: options.Args(1, 1, "the name of the work"),
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete works and their objects", Args: options.Args(1, 1, "the name of the work"),
 		Long: options.Long(`
-		Delete the work NAME from each of the clusters, and with it what it has applied there.
-		The command returns when both are gone; where that does not come about, it tells what
-		holds the work. With --placement alone the set of that name goes with all its works.`),
+		Delete the work NAME from each of the clusters, along with what it applied there. The
+		command returns when both are gone; if that does not happen in time, it reports what holds
+		the work. With --placement alone, delete the replica set of that name and all its works.`),
 		Example: options.Example(`
 		kubectl ocm work delete web -c cluster1 --context hub
 		kubectl ocm work delete web --all --orphan --yes
@@ -55,9 +55,9 @@ func newDelete(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.Change.AddFlags(flags, options.Parts{Wait: true, WaitDefault: true, Yes: true, Deletes: true})
-	o.Targets.AddFlags(cmd, words(f))
+	o.Targets.AddFlags(cmd, completions(f))
 	flags.BoolVar(&o.Orphan, "orphan", false, "leave the objects on the clusters")
-	flags.BoolVar(&o.Force, "force", false, "do not wait for agents that are away, and delete works of a replica set or an add-on; objects may stay")
+	flags.BoolVar(&o.Force, "force", false, "do not wait for agents that are away, and also delete works of a replica set or an add-on; objects may stay")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// confirm shows what goes, and asks when there is anything.
+// confirm shows what would be deleted, and asks unless there is nothing.
 func (o *DeleteOptions) confirm(ctx context.Context, wanted work.Options) error {
 	if o.Reads() {
 		return nil
@@ -120,11 +120,10 @@ func (o *DeleteOptions) confirm(ctx context.Context, wanted work.Options) error 
 	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets)
 }
 
-// deleteSet deletes the set of the name in the placement's namespace, and so its
-// works.
+// deleteSet deletes the replica set, and thereby its works.
 func (o *DeleteOptions) deleteSet(ctx context.Context, wanted work.Options, set *unstructured.Unstructured) error {
 	if !o.Reads() {
-		targets := []string{"hub: " + wanted.Hub.String(), "set of works " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
+		targets := []string{"hub: " + wanted.Hub.String(), "replica set " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
 		if err := o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
 			return err
 		}

@@ -23,9 +23,9 @@ import (
 type ListOptions struct {
 	options.Listing
 	options.Targets
-	// Names keeps works of these names.
+	// Names limits the list to works of these names.
 	Names []string
-	// Sets lists sets of works instead.
+	// Sets lists replica sets of works instead.
 	Sets bool
 
 	f *options.Factory
@@ -34,17 +34,17 @@ type ListOptions struct {
 func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := o.command(&cobra.Command{
-		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List works and how they are", Args: options.Args(0, -1, "the name of a work"),
+		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List works and their state", Args: options.Args(0, -1, "the name of a work"),
 		Example: options.Example(`
 		kubectl ocm work list --context hub
 		kubectl ocm work list -c cluster1 -o wide --context hub
 		kubectl ocm work list --sets --context hub`),
 	}, o.Run)
-	cmd.Flags().BoolVar(&o.Sets, "sets", false, "list sets of works: those that the hub keeps on what placements select")
+	cmd.Flags().BoolVar(&o.Sets, "sets", false, "list the replica sets with which the hub keeps works on the clusters of placements")
 	return cmd
 }
 
-// command gives a command that lists works its flags and what it runs.
+// command adds the flags of a listing of works to cmd, and makes it call run.
 func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
 	cmd.ValidArgsFunction = complete.Works(o.f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context) erro
 		return run(cmd.Context())
 	}
 	o.Listing.AddFlags(cmd.Flags())
-	o.Targets.AddListFlags(cmd, words(o.f))
+	o.Targets.AddListFlags(cmd, completions(o.f))
 	cmd.Flags().Lookup("selector").Usage = "works of managed clusters with these labels"
 	return cmd
 }
@@ -65,7 +65,7 @@ func (o *ListOptions) Validate() error {
 	o.Targets.Selector = o.Listing.Selector
 	o.Targets.All = o.Targets.All || o.Listing.All
 	if o.Sets && !o.Targets.Empty() && !o.Listing.All {
-		return options.Usage("--sets lists sets of works, which belong to no cluster", "leave out -c, -l, --clusterset, --placement and --all; use -n or -A")
+		return options.Usage("--sets lists replica sets, which belong to no cluster", "leave out -c, -l, --clusterset, --placement and --all; use -n or -A")
 	}
 	if err := o.Targets.Check(false); err != nil {
 		return err
@@ -81,14 +81,14 @@ func (o *ListOptions) Run(ctx context.Context) error {
 	}
 	u := o.f.UI
 	if o.Sets {
-		return o.sets(ctx, c)
+		return o.listSets(ctx, c)
 	}
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
 		works, err := work.List(ctx, work.ListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
-		if err := o.missing(c, func(name string) bool {
+		if err := o.checkMissing(c, func(name string) bool {
 			return slices.ContainsFunc(works, func(w work.Info) bool { return w.Name == name })
 		}); err != nil {
 			return options.Listed{}, err
@@ -98,33 +98,26 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		for _, w := range works {
 			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
 			out.Labels = append(out.Labels, w.Labels)
-			out.Table.Rows = append(out.Table.Rows, []string{w.Cluster, w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), fmt.Sprintf(
-				"%d/%d", w.Objects.Good, w.Objects.Total,
-			),
-				w.State,
-				ui.Dash(w.Owner),
-				ui.Age(w.Created, u.Streams.Clock.Now()),
-				fmt.Sprintf("%d/%d", w.Generation, w.Observed),
-				ui.Dash(w.Executor),
-				w.Strategy,
-				ui.Dash(w.Message)})
+			out.Table.Rows = append(out.Table.Rows, []string{w.Cluster, w.Name, ui.Dash(w.Applied), ui.Dash(w.Available),
+				fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total), w.State, ui.Dash(w.Owner), ui.Age(w.Created, u.Streams.Clock.Now()),
+				fmt.Sprintf("%d/%d", w.Generation, w.Observed), ui.Dash(w.Executor), w.Strategy, ui.Dash(w.Message)})
 		}
 		return out, nil
 	})
 }
 
-// missing is the error for a name that no work has.
-func (o *ListOptions) missing(hub *fleet.Cluster, found func(string) bool) error {
+// checkMissing returns an error for the first of Names that was not found.
+func (o *ListOptions) checkMissing(hub *fleet.Cluster, found func(string) bool) error {
 	for _, name := range o.Names {
 		if !found(name) {
-			return naming.NoWork(name, "on the clusters that are meant", hub)
+			return naming.NoWork(name, "on the target clusters", hub)
 		}
 	}
 	return nil
 }
 
-// sets prints the sets of works of the namespace that was given, else all.
-func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
+// listSets prints the replica sets of the given namespace, or of all.
+func (o *ListOptions) listSets(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
 	namespace := o.f.GivenNamespace()
 	if o.Listing.All {
@@ -140,8 +133,8 @@ func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
 				return options.Listed{}, naming.NoWorkSet(name, hub)
 			}
 		}
-		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no sets of works", Table: ui.Table{Wide: 2, Heads: []string{"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS",
-			"APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
+		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no replica sets", Table: ui.Table{Wide: 2, Heads: []string{
+			"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS", "APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
 		for _, s := range sets {
 			out.Names = append(out.Names, "manifestworkreplicaset.work.open-cluster-management.io/"+s.Name)
 			out.Labels = append(out.Labels, s.Labels)

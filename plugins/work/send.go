@@ -50,7 +50,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-// wanted is what the flags ask for. No cluster is asked yet.
+// wanted returns the options of the library. It makes no request.
 func (o *ApplyOptions) wanted(step func(fleet.Step)) (work.Options, error) {
 	sources, err := o.Sources(o.f.UI)
 	if err != nil {
@@ -86,10 +86,10 @@ func (o *ApplyOptions) confirmPrune(ctx context.Context, wanted work.Options) er
 	for _, w := range leaving {
 		targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
 	}
-	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+" from clusters that are not meant any more?", targets)
+	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+" from clusters that are no longer targets?", targets)
 }
 
-// diffLive compares with the clusters.
+// diffLive compares the work with the objects on the clusters.
 func (o *ApplyOptions) diffLive(ctx context.Context, wanted work.Options) error {
 	changes, failure := work.DiffLive(ctx, wanted)
 	_, err := o.Preview(o.f.UI, "WorkResult", nil, changes)
@@ -99,7 +99,8 @@ func (o *ApplyOptions) diffLive(ctx context.Context, wanted work.Options) error 
 	return err
 }
 
-// applySet leaves it to the hub to send the work to what the placement selects.
+// applySet writes a replica set, with which the hub sends the work to the clusters that
+// the placement selects.
 func (o *ApplyOptions) applySet(ctx context.Context, wanted work.Options) error {
 	change, failure := work.ApplySet(ctx, wanted)
 	if failure != nil && change.Object == nil {

@@ -18,11 +18,11 @@ import (
 // TraceOptions are the flags of work trace.
 type TraceOptions struct {
 	options.Output
-	// Type and Name name the object.
+	// Type and Name identify the object.
 	Type, Name string
-	// HubContext is the context of the hub; empty looks for it.
+	// HubContext is the context of the hub; empty searches the kubeconfig for it.
 	HubContext string
-	// Cluster is what the hub calls the cluster; empty asks its agent's objects.
+	// Cluster is the cluster's name on the hub; empty reads it from the agent's objects.
 	Cluster string
 
 	f *options.Factory
@@ -31,14 +31,14 @@ type TraceOptions struct {
 func newTrace(f *options.Factory) *cobra.Command {
 	o := &TraceOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "trace TYPE/NAME", Short: "Tell which work, set and placement an object of a managed cluster comes from",
+		Use: "trace TYPE/NAME", Short: "Show which work, set and placement an object on a managed cluster comes from",
 		Args: options.Args(1, 2, "TYPE/NAME of an object"),
 		Long: options.Long(`
-		Follow an object of the managed cluster of --context to who declared it: over its
-		controllers to the AppliedManifestWork that has it, to the hub, and there to the
-		ManifestWork, its set and its placement. BY names the field managers that wrote
-		each, the last one first. The hub is that of your contexts whose address the agent
-		uses; where none has it, name it by --hub-context. Nothing is changed.`),
+		Trace an object on the managed cluster of --context to where it was declared: through its
+		owners to the AppliedManifestWork, to the hub, and there to the ManifestWork, its replica
+		set and its placement. BY lists the field managers that wrote each object, the latest
+		first. The hub is the context with the address that the agent uses; if there is none, name
+		it with --hub-context. Nothing is changed.`),
 		Example: options.Example(`
 		kubectl ocm work trace deploy/web -n shop --context cluster1
 		kubectl ocm work trace pod web-5c9d7-x2x4k --context cluster1 --hub-context hub
@@ -54,12 +54,12 @@ func newTrace(f *options.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.AddFlags(flags)
 	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub")
-	flags.StringVarP(&o.Cluster, "cluster", "c", "", "what the hub calls the cluster, where its agent runs elsewhere")
+	flags.StringVarP(&o.Cluster, "cluster", "c", "", "name of the cluster on the hub, if its agent runs elsewhere")
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
 	return cmd
 }
 
-// Complete takes the arguments over and checks them.
+// Complete reads the arguments and checks them.
 func (o *TraceOptions) Complete(args []string) error {
 	const example = "for example kubectl ocm work trace deploy/web -n shop"
 	slash := strings.Contains(args[0], "/")
@@ -77,7 +77,7 @@ func (o *TraceOptions) Complete(args []string) error {
 	return o.Format.Check()
 }
 
-// Run follows the object and prints the way.
+// Run traces the object and prints the steps.
 func (o *TraceOptions) Run(ctx context.Context) error {
 	spoke, err := o.f.Cluster("")
 	if err != nil {

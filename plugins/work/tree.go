@@ -17,19 +17,19 @@ import (
 func newTree(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	return o.command(&cobra.Command{
-		Use: "tree NAME...", Short: "Show the objects of works and how each of them is", Args: options.Args(1, -1, "the name of a work"),
+		Use: "tree NAME...", Short: "Show works with their objects and the state of each", Args: options.Args(1, -1, "the name of a work"),
 		Long: options.Long(`
-		Show works with their objects: what is applied and there, the values that were read
-		back from them, the conditions that rules make, and what is wrong. Of a work that is
-		being deleted it says what keeps it.`),
+		Show works with their objects: what is applied and available, the values read back by
+		feedback rules, the conditions set by condition rules, and what is wrong. For a work that
+		is being deleted, show what holds it.`),
 		Example: options.Example(`
 		kubectl ocm work tree web --context hub
 		kubectl ocm work tree web -c cluster1 --watch --context hub`),
-	}, o.tree)
+	}, o.printTree)
 }
 
-// tree prints the works with their objects.
-func (o *ListOptions) tree(ctx context.Context) error {
+// printTree prints the works with their objects.
+func (o *ListOptions) printTree(ctx context.Context) error {
 	c, err := o.f.Cluster("")
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (o *ListOptions) tree(ctx context.Context) error {
 		if err != nil {
 			return options.Listed{}, err
 		}
-		if err := o.missing(c, func(name string) bool {
+		if err := o.checkMissing(c, func(name string) bool {
 			return slices.ContainsFunc(trees, func(w work.Tree) bool { return w.Name == name })
 		}); err != nil {
 			return options.Listed{}, err
@@ -59,7 +59,7 @@ func (o *ListOptions) tree(ctx context.Context) error {
 	})
 }
 
-// stateText is the state of a work, with what is wrong.
+// stateText returns the state of a work and its message, if any.
 func stateText(w work.Info) string {
 	if w.Message == "" {
 		return w.State

@@ -38,9 +38,9 @@ func newWait(f *options.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wait NAME", Short: "Wait until a work is applied, available, complete or gone", Args: options.Args(1, 1, "the name of the work"),
 		Long: options.Long(`
-		Wait until a work is in a state on all clusters that have it, or on those that are
-		named, for its spec as it is now. The works that the hub keeps for a set of that name
-		count too. When the time is over, it says what is in the way.`),
+		Wait until the current spec of a work has reached a state on all clusters that have the
+		work, or on the given ones. Works of a replica set of that name count too. On a timeout
+		the command reports what it is waiting for.`),
 		Example: options.Example(`
 		kubectl ocm work wait web --for available --timeout 2m
 		kubectl ocm work wait migration --for complete -c cluster1`),
@@ -55,14 +55,14 @@ func newWait(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.Output.AddFlags(flags)
-	o.Targets.AddFlags(cmd, words(f))
+	o.Targets.AddFlags(cmd, completions(f))
 	options.DurationVar(flags, &o.Timeout, "timeout", defaultWait, "how long to wait, for example 90s or 5m")
 	flags.StringVar(&o.For, "for", "available", "the state to wait for: "+strings.Join(work.WaitStates(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(work.WaitStates(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// Run waits.
+// Run waits for the state and prints the result for each cluster.
 func (o *WaitOptions) Run(ctx context.Context) error {
 	u := o.f.UI
 	c, err := o.f.Cluster("")

@@ -12,18 +12,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// New makes the command.
+// New returns the command "work".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "work", Short: "Send objects to managed clusters"})
 	cmd.AddCommand(newApply(f), newDiff(f), newList(f), newTree(f), newTrace(f), newWait(f), newDelete(f))
 	return cmd
 }
 
-func words(f *options.Factory) options.Words {
+func completions(f *options.Factory) options.Words {
 	return options.Words{Clusters: complete.Clusters(f), Sets: complete.Sets(f), Placements: complete.AllPlacements(f)}
 }
 
-// line words what was done on one cluster.
+// line describes what was done on one cluster.
 func line(d fleet.ClusterChange) string {
 	return fmt.Sprintf("manifestwork/%s %s on %s", d.Object.GetName(), d.Action, d.Cluster)
 }

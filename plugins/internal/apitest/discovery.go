@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// shortNames are those of kinds that tests name as persons do.
+// shortNames are the short names of kinds that tests use.
 var shortNames = map[string][]any{"deployments": {"deploy"}, "configmaps": {"cm"}, "pods": {"po"}, "replicasets": {"rs"}, "namespaces": {"ns"}}
 
-// aggregated says in which form discovery is answered.
+// aggregated is the content type of discovery.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// kinds serves discovery: /api and /apis name the kinds of the objects that the
-// server holds.
+// kinds serves discovery: /api and /apis list the kinds of the stored objects.
 func (s *Server) kinds(w http.ResponseWriter, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apitest is an API server in memory for tests of the plugin: it stores
-// objects of any kind, selects, watches and merges them, and writes down every
-// request that would change something. With it the text that commands print can
-// be compared to the letter, and that a dry run writes nothing can be counted.
+// Package apitest is an in-memory API server for tests of the plugin. It stores objects
+// of any kind, selects, watches and merges them, and records every request that would
+// change something. With it, tests can compare the exact output of commands, and check
+// that a dry run writes nothing.
 //
-// It judges nothing: no schema, no admission, no rights. What depends on those
-// is tested against real API servers in test/integration/fleet.
+// It has no schemas, admission or authorization. Tests that depend on those use real
+// API servers, in test/integration/fleet.
 package apitest

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pathOf returns the key of an object.
+// pathOf returns the key of an object: COLLECTION|NAMESPACE|NAME.
 func pathOf(u *unstructured.Unstructured) string {
 	plural, _ := apimeta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	prefix := "/apis/" + plural.Group + "/" + plural.Version
@@ -83,7 +83,7 @@ func (s *Server) list(w http.ResponseWriter, prefix string, wanted func(*unstruc
 	})
 }
 
-// watch sends what changes until the client goes.
+// watch sends events until the client disconnects.
 func (s *Server) watch(w http.ResponseWriter, q *http.Request, prefix string, wanted func(*unstructured.Unstructured) bool) {
 	events := make(chan event, 100)
 	s.mu.Lock()
@@ -121,7 +121,7 @@ func answerAs(w http.ResponseWriter, media string, code int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// refuse answers with a Status, as an API server does.
+// refuse responds with a Status, as an API server does.
 func refuse(w http.ResponseWriter, code int, reason, message, name string) {
 	answer(w, code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code,
 		"details": map[string]any{"name": name}})

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Server is an API server in memory.
+// Server is an in-memory API server.
 type Server struct {
 	*httptest.Server
 
@@ -35,7 +35,7 @@ type Server struct {
 	changes  []string
 	watchers map[chan event]string
 	created  string
-	// busy is how often somebody else still writes what is about to be written.
+	// busy is how many more writes another writer overtakes.
 	busy int
 }
 
@@ -45,8 +45,8 @@ type event struct {
 	key    string
 }
 
-// New starts a server; objects are YAML documents that it holds. Objects without
-// a creation time were created at the given one (RFC 3339).
+// New starts a server with the objects in documents, which are YAML. Objects without a
+// creation time get created (RFC 3339).
 func New(t testing.TB, created string, documents ...string) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]*unstructured.Unstructured{}, watchers: map[chan event]string{}, created: created}
@@ -59,7 +59,7 @@ func New(t testing.TB, created string, documents ...string) *Server {
 			raw, err := yaml.YAMLToJSON([]byte(document))
 			require.NoError(t, err)
 			require.NoError(t, u.UnmarshalJSON(raw), document)
-			s.put(pathOf(u), u)
+			s.store(pathOf(u), u)
 		}
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -72,7 +72,7 @@ func New(t testing.TB, created string, documents ...string) *Server {
 	return s
 }
 
-// Kubeconfig writes a kubeconfig file with one context a server.
+// Kubeconfig writes a kubeconfig file with one context per server, and returns its path.
 func Kubeconfig(t testing.TB, servers map[string]*Server) string {
 	t.Helper()
 	kc := clientcmdapi.NewConfig()
@@ -88,22 +88,21 @@ func Kubeconfig(t testing.TB, servers map[string]*Server) string {
 	return path
 }
 
-// Changes returns the requests that would have changed something, dry runs of
-// the server left out.
+// Changes returns the requests that could change something, except server-side dry runs.
 func (s *Server) Changes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.changes)
 }
 
-// request is one request, taken apart.
+// request is a parsed request.
 type request struct {
 	collection, name, subresource string
 	dry                           bool
 }
 
-// parse takes a path apart: /api/v1 or /apis/GROUP/VERSION, a namespace, the
-// resource, a name, a subresource.
+// parse splits a path: /api/v1 or /apis/GROUP/VERSION, a namespace, the resource, a
+// name, a subresource.
 func parse(path string) (request, bool) {
 	words := strings.Split(strings.Trim(path, "/"), "/")
 	head := 2
@@ -132,7 +131,7 @@ func parse(path string) (request, bool) {
 func (r request) key() string { return r.collection + "|" + r.name }
 
 func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
-	w.Header()["Date"] = nil // the time of a test is that of its program alone
+	w.Header()["Date"] = nil // tests use the clock of the program only
 	switch q.URL.Path {
 	case "/version":
 		answer(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
@@ -157,7 +156,8 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// discovery serves the groups that are asked for; a hub is told by its objects.
+// discovery serves the groups that the plugin asks for. The server is a hub if it has
+// a ClusterManager.
 func (s *Server) discovery(w http.ResponseWriter, q *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,23 +215,22 @@ func (s *Server) delete(w http.ResponseWriter, r request) {
 	answer(w, http.StatusOK, map[string]any{"kind": "Status", "status": "Success"})
 }
 
-// Busy lets somebody else write, so often, what is about to be written for the version
-// that was read.
-func (s *Server) Busy(often int) {
+// Busy has another writer overtake the next n writes that carry a resourceVersion.
+func (s *Server) Busy(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy = often
+	s.busy = n
 }
 
-// overtaken tells whether a write is for another version than there is now.
-func (s *Server) overtaken(r request, u *unstructured.Unstructured) bool {
+// isOvertaken reports whether a write has an outdated resourceVersion.
+func (s *Server) isOvertaken(r request, u *unstructured.Unstructured) bool {
 	live, wanted := s.objects[r.key()], u.GetResourceVersion()
 	if live == nil || wanted == "" {
 		return false
 	}
 	if s.busy > 0 {
 		s.busy--
-		s.put(r.key(), live.DeepCopy())
+		s.store(r.key(), live.DeepCopy())
 	}
 	return s.objects[r.key()].GetResourceVersion() != wanted
 }
@@ -240,8 +239,8 @@ func (s *Server) overtaken(r request, u *unstructured.Unstructured) bool {
 func (s *Server) write(w http.ResponseWriter, method string, r request, fields map[string]any) {
 	live := s.objects[r.key()]
 	u := &unstructured.Unstructured{Object: fields}
-	if s.overtaken(r, u) {
-		refuse(w, http.StatusConflict, "Conflict", r.name+" is another one now", r.name)
+	if s.isOvertaken(r, u) {
+		refuse(w, http.StatusConflict, "Conflict", r.name+" has been modified", r.name)
 		return
 	}
 	switch status := review(method, r, fields); {
@@ -268,11 +267,12 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 		answer(w, http.StatusOK, u.Object)
 		return
 	}
-	s.put(r.key(), u)
+	s.store(r.key(), u)
 	answer(w, http.StatusOK, u.Object)
 }
 
-// review answers what is asked by creating an object that is not kept; nil for others.
+// review returns the status of a review, an object that is created but not stored; nil
+// for other requests.
 func review(method string, r request, fields map[string]any) map[string]any {
 	switch {
 	case method != http.MethodPost:
@@ -286,8 +286,8 @@ func review(method string, r request, fields map[string]any) map[string]any {
 	return nil
 }
 
-// webhook is the configuration that judges what is written, "" where there is none. A
-// dry run of a creation is what a probe of admission sends, and refused.
+// webhook returns the name of the webhook configuration for a request, "" if there is
+// none. A probe of admission is a dry-run creation, which the webhook denies.
 func (s *Server) webhook(r request) string {
 	path, _, _ := strings.Cut(r.collection, "|")
 	kind := strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], "s")
@@ -299,8 +299,8 @@ func (s *Server) webhook(r request) string {
 	return ""
 }
 
-// put stores an object and tells the watchers.
-func (s *Server) put(key string, u *unstructured.Unstructured) {
+// store stores an object and notifies the watchers.
+func (s *Server) store(key string, u *unstructured.Unstructured) {
 	s.version++
 	kind := "MODIFIED"
 	if s.objects[key] == nil {
@@ -317,7 +317,7 @@ func (s *Server) put(key string, u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions")
 	}
 	s.objects[key] = u
-	s.tell(event{kind, u.Object, key})
+	s.notify(event{kind, u.Object, key})
 }
 
 func (s *Server) remove(key string) {
@@ -325,10 +325,10 @@ func (s *Server) remove(key string) {
 	delete(s.objects, key)
 	s.version++
 	u.SetResourceVersion(strconv.Itoa(s.version))
-	s.tell(event{"DELETED", u.Object, key})
+	s.notify(event{"DELETED", u.Object, key})
 }
 
-func (s *Server) tell(e event) {
+func (s *Server) notify(e event) {
 	for c, prefix := range s.watchers {
 		if strings.HasPrefix(e.key, prefix) {
 			select {
@@ -339,7 +339,7 @@ func (s *Server) tell(e event) {
 	}
 }
 
-// merged lays fields over base; null takes away.
+// merged returns base with fields merged into it; null removes a field.
 func merged(base, fields map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range base {

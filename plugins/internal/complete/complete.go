@@ -15,50 +15,50 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
-// budget bounds the requests of one completion.
+// budget limits the time for the requests of one completion.
 const budget = 300 * time.Millisecond
 
-// Func is a completion function of cobra.
+// Func is a cobra completion function.
 type Func = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
-// Contexts offers the contexts of the kubeconfig.
+// Contexts completes contexts of the kubeconfig.
 func Contexts(f *options.Factory) Func {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return matching(f.Contexts(), nil, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// Clusters offers managed clusters of the selected context.
+// Clusters completes managed clusters of the selected context.
 func Clusters(f *options.Factory) Func { return remote(f, naming.Clusters) }
 
-// Pending offers clusters that wait to be accepted.
+// Pending completes clusters that wait to be accepted.
 func Pending(f *options.Factory) Func { return remote(f, naming.Pending) }
 
-// Works offers names of ManifestWorks.
+// Works completes names of ManifestWorks.
 func Works(f *options.Factory) Func { return remote(f, naming.Works) }
 
-// AddOns offers names of add-ons.
+// AddOns completes names of add-ons.
 func AddOns(f *options.Factory) Func { return remote(f, naming.AddOns) }
 
-// Sets offers cluster sets.
+// Sets completes cluster sets.
 func Sets(f *options.Factory) Func { return remote(f, naming.Sets) }
 
-// Placements offers placements: those of the namespace that -n names by name,
-// else all as NAMESPACE/NAME.
+// Placements completes placements: as NAME in the namespace given with -n, otherwise
+// as NAMESPACE/NAME in all namespaces.
 func Placements(f *options.Factory) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 		return placement.Names(ctx, hub, f.GivenNamespace())
 	})
 }
 
-// AllPlacements offers the placements of all namespaces as NAMESPACE/NAME.
+// AllPlacements completes the placements of all namespaces as NAMESPACE/NAME.
 func AllPlacements(f *options.Factory) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 		return placement.Names(ctx, hub, "")
 	})
 }
 
-// Tokens offers ids of join tokens.
+// Tokens completes IDs of join tokens.
 func Tokens(f *options.Factory) Func { return remote(f, naming.Tokens) }
 
 // None offers nothing, not even files.
@@ -66,8 +66,8 @@ func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// remote offers names that the API server knows. Where there is no hub, that is
-// said in place of names.
+// remote completes names read from the hub. If there is no hub, it shows a message
+// instead.
 func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]string, error)) Func {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		c, err := f.Cluster("")
@@ -96,7 +96,7 @@ func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]s
 	}
 }
 
-// matching keeps names that begin with typed and are not given yet.
+// matching returns the names that begin with typed and are not yet given.
 func matching(names, given []string, typed string) []string {
 	var out []string
 	for _, name := range names {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package complete offers words to shell completion: contexts, clusters, sets,
-// works, tokens. A word is worth little waiting: what the API server does not
-// answer within 300 milliseconds is not offered.
+// Package complete provides shell completion for contexts, clusters, sets, works and
+// other names. Users do not wait long for a completion, so names that the API server does
+// not return within 300 milliseconds are not offered.
 package complete

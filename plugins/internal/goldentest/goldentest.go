@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goldentest compares what was printed with a file that was looked at
-// once. "go test -update" writes the files anew; what changed is then judged in
-// the difference of the commit. It is for tests only.
+// Package goldentest compares output with golden files. "go test -update" rewrites
+// the files; review the changes in the diff of the commit. It is for tests only.
 package goldentest
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Compare fails the test when got differs from testdata/name.golden.
 func Compare(t testing.TB, name, got string) {

@@ -12,13 +12,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
 
-// Usage makes the error for a wrong command line.
+// Usage returns the error for a wrong command line.
 func Usage(message, fix string) error {
 	return &fleet.Error{Kind: fleet.Usage, Message: message, Fix: fleet.Advice(fix)}
 }
 
-// Args allows between min and max positional arguments; max < 0 has no limit.
-// what names them in errors.
+// Args allows between min and max positional arguments; max < 0 means no limit.
+// Errors call an argument what.
 func Args(min, max int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -35,8 +35,8 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 
 func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
 
-// Group makes cmd a command that only holds others: alone it shows its help, an
-// unknown word is an error that names the nearest known one.
+// Group makes cmd a command that only holds subcommands: without arguments it shows its
+// help, and an unknown subcommand is an error that suggests the nearest one.
 func Group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	return e
 }
 
-// Long folds an indented help text.
+// Long removes the indentation of a help text.
 func Long(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, line := range lines {
@@ -71,7 +71,7 @@ func Long(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\t\n ")
 }
 
-// Example indents examples as the help shows them.
+// Example indents examples for the help text.
 func Example(text string) string {
 	lines := strings.Split(Long(text), "\n")
 	for i, line := range lines {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// Clusters prints what a command did on each of many clusters: a line each, or a
-// table where some failed. line words what was done on one of them.
+// Clusters prints what a command did on each cluster: one line per cluster, or a table
+// if some failed. line describes what was done on one of them.
 func (c *Change) Clusters(u *ui.UI, kind string, result fleet.ClusterChanges, failure error, line func(fleet.ClusterChange) string) error {
 	if failure == nil {
 		if done, err := c.Preview(u, kind, result, result.Items); done || err != nil {

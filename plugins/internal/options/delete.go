@@ -11,26 +11,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// Tolerates tells that an error only says that a name is the name of nothing, and that
-// this was to be ignored.
+// Tolerates reports whether err only means that an object was not found, and
+// --ignore-not-found is set.
 func (c *Change) Tolerates(err error) bool {
 	return c.IgnoreNotFound && errors.Is(err, naming.ErrNotFound)
 }
 
-// Absent is the error about the first object that a deletion did not find; nil when all
-// were there, or when that was to be ignored.
-func (c *Change) Absent(changes []fleet.Change, no func(fleet.Change) *fleet.Error) error {
-	if i := slices.IndexFunc(changes, missed); i >= 0 && !c.IgnoreNotFound {
-		return no(changes[i])
+// Absent returns the error about the first object that a deletion did not find; nil if
+// all were found, or --ignore-not-found is set.
+func (c *Change) Absent(changes []fleet.Change, notFound func(fleet.Change) *fleet.Error) error {
+	if i := slices.IndexFunc(changes, isUnchanged); i >= 0 && !c.IgnoreNotFound {
+		return notFound(changes[i])
 	}
 	return nil
 }
 
-// Deleted prints what a deletion did, and fails for what was not there.
-func (c *Change) Deleted(u *ui.UI, kind string, changes []fleet.Change, no func(fleet.Change) *fleet.Error) error {
-	absent := c.Absent(changes, no)
+// Deleted prints what a deletion did, and returns an error for an object that was not found.
+func (c *Change) Deleted(u *ui.UI, kind string, changes []fleet.Change, notFound func(fleet.Change) *fleet.Error) error {
+	absent := c.Absent(changes, notFound)
 	if absent != nil {
-		changes = slices.DeleteFunc(slices.Clone(changes), missed)
+		changes = slices.DeleteFunc(slices.Clone(changes), isUnchanged)
 	}
 	if absent == nil || len(changes) > 0 {
 		if err := c.Finish(u, kind, changes); err != nil {
@@ -40,5 +40,5 @@ func (c *Change) Deleted(u *ui.UI, kind string, changes []fleet.Change, no func(
 	return absent
 }
 
-// missed tells that there was nothing to delete.
-func missed(c fleet.Change) bool { return c.Action == fleet.Unchanged }
+// isUnchanged reports whether there was nothing to delete.
+func isUnchanged(c fleet.Change) bool { return c.Action == fleet.Unchanged }

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// Factory gives commands the person's clusters and terminal.
+// Factory gives commands access to the user's clusters and terminal.
 type Factory struct {
 	// UI is the terminal.
 	UI *ui.UI
@@ -32,7 +32,7 @@ type Factory struct {
 	warnings warnings
 }
 
-// NewFactory makes the factory of one run of the program.
+// NewFactory returns the factory for one run of the program.
 func NewFactory(u *ui.UI) *Factory {
 	f := genericclioptions.NewConfigFlags(true)
 	f.ClusterName, f.AuthInfoName, f.BearerToken, f.APIServer = nil, nil, nil, nil
@@ -44,11 +44,11 @@ func NewFactory(u *ui.UI) *Factory {
 // AddFlags adds the flags that every command has.
 func (f *Factory) AddFlags(flags *pflag.FlagSet) {
 	f.flags.AddFlags(flags)
-	flags.StringVar(&f.UI.Color, "color", "auto", "colour of state words: auto, always or never")
+	flags.StringVar(&f.UI.Color, "color", "auto", "colour the words that name a state: auto, always or never")
 	flags.BoolVarP(&f.UI.Quiet, "quiet", "q", false, "print results and errors only")
 }
 
-// Check tells what is wrong with the common flags.
+// Check validates the common flags.
 func (f *Factory) Check() error {
 	switch f.UI.Color {
 	case "auto", "always", "never":
@@ -63,8 +63,8 @@ func (f *Factory) Check() error {
 	return nil
 }
 
-// Cluster opens the cluster of a context, or of the selected context when the
-// name is empty. It makes no request.
+// Cluster opens the cluster of a context, or of the selected context if the name is
+// empty. It makes no request.
 func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	loader := f.flags.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
@@ -84,7 +84,7 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	}
 	if raw.Clusters[entry.Cluster] == nil {
 		return nil, &fleet.Error{
-			Message: fmt.Sprintf("context %q is of no use", contextName),
+			Message: fmt.Sprintf("context %q cannot be used", contextName),
 			Cause:   fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster),
 			Fix:     fleet.Advice("kubectl config view"),
 		}
@@ -94,7 +94,7 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	return f.connect(clientcmd.NewNonInteractiveClientConfig(raw, contextName, overrides, loader.ConfigAccess()), contextName)
 }
 
-// File opens the cluster that a kubeconfig file of its own points to.
+// File opens the cluster of a separate kubeconfig file's current context.
 func (f *Factory) File(path string) (*fleet.Cluster, error) {
 	raw, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *Factory) connect(loader clientcmd.ClientConfig, contextName string) (*f
 	return fleet.Connect(config, contextName)
 }
 
-// overrides are the connection flags that hold for every context.
+// overrides returns the connection flags, which apply to every context.
 func (f *Factory) overrides() *clientcmd.ConfigOverrides {
 	o := &clientcmd.ConfigOverrides{}
 	o.AuthInfo.Impersonate, o.AuthInfo.ImpersonateUID = *f.flags.Impersonate, *f.flags.ImpersonateUID
@@ -131,13 +131,13 @@ func (f *Factory) selected(raw *clientcmdapi.Config) string {
 	return raw.CurrentContext
 }
 
-// inPod tells that we run in a pod, where the service account is the login.
+// inPod reports whether the program runs in a pod with a service account.
 func (f *Factory) inPod() bool {
 	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/token")
 	return err == nil && f.UI.Streams.Getenv("KUBERNETES_SERVICE_HOST") != ""
 }
 
-// Namespace is the one in use: that which the person named, or else that of the context.
+// Namespace returns the namespace given with -n, or else that of the context.
 func (f *Factory) Namespace() string {
 	if given := f.GivenNamespace(); given != "" {
 		return given
@@ -149,10 +149,10 @@ func (f *Factory) Namespace() string {
 	return ns
 }
 
-// GivenNamespace is the namespace that the person named; empty for none.
+// GivenNamespace returns the namespace given with -n; empty if none was.
 func (f *Factory) GivenNamespace() string { return *f.flags.Namespace }
 
-// GivenContext returns " --context NAME" as the person gave it; empty for none.
+// GivenContext returns " --context NAME" as given by the user; empty if none was.
 func (f *Factory) GivenContext() string {
 	if *f.flags.Context == "" {
 		return ""
@@ -174,8 +174,8 @@ func (f *Factory) Contexts() []string {
 	return names
 }
 
-// ContextOf returns the name of the context whose API server has an address, and ""
-// where none has. The context in use wins over others, and then the first by name.
+// ContextOf returns the name of the context whose API server has the address server, ""
+// if none has. The selected context wins over others, then the first by name.
 func (f *Factory) ContextOf(server string) string {
 	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -194,8 +194,8 @@ func (f *Factory) ContextOf(server string) string {
 	return ""
 }
 
-// Guard adds to the error "is not a hub" which of the person's contexts are
-// hubs. Contexts whose login runs a program are not tried.
+// Guard adds to the error "is not a hub" which of the user's contexts are hubs.
+// Contexts with an exec or auth plugin are not tried.
 func (f *Factory) Guard(ctx context.Context, err error) error {
 	var e *fleet.Error
 	if !errors.Is(err, fleet.ErrNotHub) || !errors.As(err, &e) {
@@ -226,7 +226,7 @@ func (f *Factory) Guard(ctx context.Context, err error) error {
 	return err
 }
 
-// Bounds of the search for hubs.
+// Limits of the search for hubs: the time, and the number of contexts.
 const (
 	guardTimeout = 2 * time.Second
 	guardLimit   = 10

@@ -19,11 +19,11 @@ import (
 
 // Files are the flags of a command that reads manifests.
 type Files struct {
-	// Files are files, folders, or - for standard input; Kustomize is a folder with
-	// a kustomization instead.
+	// Files are files, folders, or "-" for standard input. Kustomize is a folder with
+	// a kustomization to build instead.
 	Files     []string
 	Kustomize string
-	// Recursive reads folders in folders.
+	// Recursive also reads subfolders.
 	Recursive bool
 }
 
@@ -31,10 +31,10 @@ type Files struct {
 func (f *Files) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&f.Files, "filename", "f", nil, "files or folders with YAML or JSON manifests, - for standard input")
 	flags.StringVarP(&f.Kustomize, "kustomize", "k", "", "folder with a kustomization, instead of -f")
-	flags.BoolVarP(&f.Recursive, "recursive", "R", true, "read folders in folders")
+	flags.BoolVarP(&f.Recursive, "recursive", "R", true, "also read subfolders")
 }
 
-// Given tells whether anything is to be read, and refuses two ways at a time.
+// Given reports whether there is anything to read. It is an error to give both -f and -k.
 func (f *Files) Given() (bool, error) {
 	if len(f.Files) > 0 && f.Kustomize != "" {
 		return true, Usage("-f and -k are both given", "leave one of them out; a kustomization may name files")
@@ -42,7 +42,7 @@ func (f *Files) Given() (bool, error) {
 	return len(f.Files) > 0 || f.Kustomize != "", nil
 }
 
-// Sources reads the files, in the order given; those of a folder by name.
+// Sources reads the files in the given order; those in a folder are ordered by name.
 func (f *Files) Sources(u *ui.UI) ([]manifest.Source, error) {
 	if f.Kustomize != "" {
 		source, err := manifest.Kustomize(f.Kustomize, "-k "+f.Kustomize)
@@ -53,7 +53,7 @@ func (f *Files) Sources(u *ui.UI) ([]manifest.Source, error) {
 	for _, name := range f.Files {
 		switch {
 		case name == "-" && stdin:
-			return nil, Usage("-f - is given twice", "standard input can be read once")
+			return nil, Usage("-f - is given twice", "standard input can be read only once")
 		case name == "-" || strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://"):
 			stdin = stdin || name == "-"
 			source, err := Text(u, "-f", name)

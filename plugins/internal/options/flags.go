@@ -15,7 +15,7 @@ import (
 
 // Output is -o of a command that prints a result.
 type Output struct {
-	// Format is what was asked for.
+	// Format is the output format.
 	Format ui.Format
 }
 
@@ -24,18 +24,18 @@ func (o *Output) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVarP((*string)(&o.Format), "output", "o", "", "output format: json, yaml, name, wide, jsonpath=..., go-template=...")
 }
 
-// Listing is what every listing takes beside -o.
+// Listing has the flags of every listing.
 type Listing struct {
 	Output
-	// NoHeaders leaves the column heads out.
+	// NoHeaders omits the column headers.
 	NoHeaders bool
-	// SortBy is a column head or a JSONPath of an item.
+	// SortBy is a column header or a JSONPath of an item.
 	SortBy string
 	// Selector is a label selector.
 	Selector string
 	// ShowLabels adds a column of labels.
 	ShowLabels bool
-	// Watch keeps printing rows that change.
+	// Watch keeps printing changed rows.
 	Watch bool
 	// All means all namespaces, or all clusters.
 	All bool
@@ -44,15 +44,15 @@ type Listing struct {
 // AddFlags adds the flags of a listing.
 func (l *Listing) AddFlags(flags *pflag.FlagSet) {
 	l.Output.AddFlags(flags)
-	flags.BoolVar(&l.NoHeaders, "no-headers", false, "leave out the column heads")
-	flags.StringVar(&l.SortBy, "sort-by", "", "column head or JSONPath to sort by")
+	flags.BoolVar(&l.NoHeaders, "no-headers", false, "omit the column headers")
+	flags.StringVar(&l.SortBy, "sort-by", "", "column header or JSONPath to sort by")
 	flags.StringVarP(&l.Selector, "selector", "l", "", "label selector")
 	flags.BoolVar(&l.ShowLabels, "show-labels", false, "add a column of labels")
-	flags.BoolVarP(&l.Watch, "watch", "w", false, "keep printing rows that change")
+	flags.BoolVarP(&l.Watch, "watch", "w", false, "keep printing changed rows")
 	flags.BoolVarP(&l.All, "all-namespaces", "A", false, "all clusters")
 }
 
-// Check tells what is wrong with the flags.
+// Check validates the flags.
 func (l *Listing) Check() error {
 	if err := l.Format.Check(); err != nil {
 		return err
@@ -63,25 +63,25 @@ func (l *Listing) Check() error {
 	return nil
 }
 
-// Change is what every changing command takes.
+// Change has the flags of every command that changes something.
 type Change struct {
 	Output
 	// DryRun is none, client or server.
 	DryRun string
-	// Diff shows the difference instead of changing.
+	// Diff shows the difference instead of making the change.
 	Diff bool
-	// Wait holds the command until the result is reached.
+	// Wait makes the command wait for the result.
 	Wait bool
-	// Timeout bounds the whole command.
+	// Timeout limits the time of the whole command.
 	Timeout time.Duration
-	// Yes answers the question of a destructive command.
+	// Yes confirms a destructive command in advance.
 	Yes bool
-	// IgnoreNotFound takes what is not there for deleted.
+	// IgnoreNotFound treats objects that do not exist as deleted.
 	IgnoreNotFound bool
 }
 
-// Parts selects the flags of Change that a command has; --dry-run and -o it
-// always has.
+// Parts selects the optional flags of Change. A command always has -o and, unless
+// Compares is set, --dry-run.
 type Parts struct {
 	// Diff, Wait and Yes add the flag of that name; Wait also adds --timeout.
 	Diff, Wait, Yes bool
@@ -97,26 +97,26 @@ type Parts struct {
 func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
 	c.Output.AddFlags(flags)
 	if c.DryRun = "none"; !parts.Compares {
-		flags.StringVar(&c.DryRun, "dry-run", "none", "none; client: print what would be sent; server: let the API server judge it")
+		flags.StringVar(&c.DryRun, "dry-run", "none", "none; client: print what would be sent; server: have the API server validate it")
 		flags.Lookup("dry-run").NoOptDefVal = "client"
 	}
 	if parts.Diff {
-		flags.BoolVar(&c.Diff, "diff", false, "print the difference to what is there and change nothing; exit 0 same, 1 different, 2 error")
+		flags.BoolVar(&c.Diff, "diff", false, "print the difference to the live objects and change nothing; exit code 0: same, 1: different, 2: error")
 	}
 	if parts.Wait {
-		flags.BoolVar(&c.Wait, "wait", parts.WaitDefault, "wait until the result is reached")
+		flags.BoolVar(&c.Wait, "wait", parts.WaitDefault, "wait for the result")
 	}
 	c.Timeout = 5 * time.Minute
 	flags.Var((*durationValue)(&c.Timeout), "timeout", "deadline of the whole command, for example 90s or 5m")
 	if parts.Yes {
-		flags.BoolVarP(&c.Yes, "yes", "y", false, "do not ask")
+		flags.BoolVarP(&c.Yes, "yes", "y", false, "do not ask for confirmation")
 	}
 	if parts.Deletes {
-		flags.BoolVar(&c.IgnoreNotFound, "ignore-not-found", false, "what is not there counts as deleted")
+		flags.BoolVar(&c.IgnoreNotFound, "ignore-not-found", false, "treat objects that do not exist as deleted")
 	}
 }
 
-// Check tells what is wrong with the flags and puts old spellings right.
+// Check validates the flags and replaces old spellings.
 func (c *Change) Check(u *ui.UI) error {
 	switch c.DryRun {
 	case "none", "client", "server":
@@ -133,12 +133,12 @@ func (c *Change) Check(u *ui.UI) error {
 		return Usage("--diff already changes nothing", "leave --dry-run out")
 	}
 	if c.Timeout <= 0 {
-		return Usage("--timeout must be longer than nothing", "for example --timeout 5m")
+		return Usage("--timeout must be longer than 0", "for example --timeout 5m")
 	}
 	return c.Format.Check()
 }
 
-// Common returns the part of the options that the library takes.
+// Common returns the options that all functions of pkg/fleet share.
 func (c *Change) Common(u *ui.UI, progress func(fleet.Step)) fleet.Common {
 	dry := fleet.DryRun(c.DryRun)
 	if c.DryRun == "none" {
@@ -147,14 +147,14 @@ func (c *Change) Common(u *ui.UI, progress func(fleet.Step)) fleet.Common {
 	return fleet.Common{DryRun: dry, Diff: c.Diff, Wait: c.Wait, Timeout: c.Timeout, Progress: progress, Clock: u.Streams.Clock}
 }
 
-// Reads tells that the command will write nothing.
+// Reads reports whether the command only reads: a diff or a dry run.
 func (c *Change) Reads() bool { return c.Diff || (c.DryRun != "none" && c.DryRun != "false") }
 
-// durationValue reads a duration; a bare integer counts seconds, as scripts for
-// the field's older command line have it.
+// durationValue parses a duration. A bare integer means seconds, as scripts written
+// for clusteradm expect.
 type durationValue time.Duration
 
-// Set reads s.
+// Set parses s.
 func (d *durationValue) Set(s string) error {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		*d = durationValue(time.Duration(n) * time.Second)
@@ -165,30 +165,30 @@ func (d *durationValue) Set(s string) error {
 	return err
 }
 
-// String shows the duration.
+// String returns the duration as Go formats it.
 func (d *durationValue) String() string { return time.Duration(*d).String() }
 
-// Type is shown in help.
+// Type returns the type shown in help.
 func (d *durationValue) Type() string { return "duration" }
 
-// DurationVar adds a flag for a duration; a bare integer counts seconds.
+// DurationVar adds a flag for a duration; a bare integer means seconds.
 func DurationVar(flags *pflag.FlagSet, d *time.Duration, name string, value time.Duration, usage string) {
 	*d = value
 	flags.Var((*durationValue)(d), name, usage)
 }
 
-// Hidden adds another, hidden spelling of a flag.
+// Hidden adds alias as a hidden spelling of the flag name.
 func Hidden(flags *pflag.FlagSet, alias, name string) {
 	f := *flags.Lookup(name)
 	f.Name, f.Shorthand, f.Hidden = alias, "", true
 	flags.AddFlag(&f)
 }
 
-// Waiting is --wait and --timeout of a command that changes nothing.
+// Waiting has --wait and --timeout for a command that changes nothing.
 type Waiting struct {
-	// Wait holds the command.
+	// Wait makes the command wait.
 	Wait bool
-	// Timeout bounds it.
+	// Timeout limits the wait.
 	Timeout time.Duration
 }
 

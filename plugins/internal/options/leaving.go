@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// LeavingCluster tells, before a cluster leaves its hub, what becomes of its
-// works.
+// LeavingCluster describes what will happen to the works of a cluster that leaves
+// its hub.
 func LeavingCluster(name string, plan unjoin.Plan) string {
 	fate := "removed from the cluster"
 	if plan.Keeps {
@@ -20,11 +20,11 @@ func LeavingCluster(name string, plan unjoin.Plan) string {
 	return fmt.Sprintf("managedcluster/%s: %s, with %s; %s %s", name, plan.Hub, ui.Many(plan.Works, "work"), ui.Many(plan.Objects, "object"), fate)
 }
 
-// shownWorks is how many works a line names.
+// shownWorks is the maximum number of works named in a line.
 const shownWorks = 8
 
-// Staying is the end of a line that tells which works have left objects on
-// their cluster; empty when none has.
+// Staying returns the end of a line that names the works whose objects stay on the
+// cluster; empty if there are none.
 func Staying(works []unjoin.AppliedWork) string {
 	if len(works) == 0 {
 		return ""

@@ -17,27 +17,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// Listed is one look at a list.
+// Listed is a list as it was read once.
 type Listed struct {
 	// Kind of the document that -o json prints.
 	Kind string
-	// Items are the values that machines read, one a row.
+	// Items are the values that -o json prints, one per row.
 	Items any
-	// Table shows them to persons.
+	// Table is the text output.
 	Table ui.Table
 	// Names are the lines of -o name.
 	Names []string
-	// Labels of the rows, for --show-labels; nil when they have none.
+	// Labels of the rows, for --show-labels; nil if they have none.
 	Labels []map[string]string
-	// Empty is what is said when there is nothing.
+	// Empty is the note printed when there are no rows.
 	Empty string
 }
 
-// watchPause is how often a watched list is looked at again.
+// watchPause is how often a watched list is read.
 const watchPause = 2 * time.Second
 
-// Show prints a list in the format asked for. With --watch it goes on and
-// prints rows that changed, until the person ends it.
+// Show reads a list and prints it. With --watch it then prints changed rows until
+// the user interrupts it.
 func (l *Listing) Show(ctx context.Context, u *ui.UI, read func(context.Context) (Listed, error)) error {
 	list, err := read(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Listing) Show(ctx context.Context, u *ui.UI, read func(context.Context)
 	return l.follow(ctx, u, list, read)
 }
 
-// follow looks again and again and prints the rows that are new or changed.
+// follow reads the list every watchPause and prints rows that are new or changed.
 func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(context.Context) (Listed, error)) error {
 	for {
 		select {
@@ -79,7 +79,7 @@ func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(c
 		}
 		changed := ui.Table{Heads: next.Table.Heads, Wide: next.Table.Wide}
 		for _, row := range next.Table.Rows {
-			if !slices.ContainsFunc(last.Table.Rows, func(old []string) bool { return same(old, row) }) {
+			if !slices.ContainsFunc(last.Table.Rows, func(old []string) bool { return isSameRow(old, row) }) {
 				changed.Rows = append(changed.Rows, row)
 			}
 		}
@@ -92,8 +92,8 @@ func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(c
 	}
 }
 
-// same compares two rows without what only time changes: ages.
-func same(a, b []string) bool {
+// isSameRow reports whether two rows differ in nothing but ages.
+func isSameRow(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(x, y string) bool { return x == y || (isAge(x) && isAge(y)) })
 }
 
@@ -101,7 +101,7 @@ func isAge(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789smhdy") == "" && s[0] >= '0' && s[0] <= '9' && strings.ContainsAny(s, "smhdy")
 }
 
-// arrange adds the column of labels and sorts the rows.
+// arrange adds the LABELS column and sorts the rows, as the flags ask for.
 func (l *Listing) arrange(list *Listed) error {
 	if l.ShowLabels {
 		if l.Format != ui.Wide {
@@ -132,8 +132,7 @@ func (l *Listing) arrange(list *Listed) error {
 	return list.reorder(order)
 }
 
-// sortKeys returns what the rows are sorted by: a column, or a JSONPath of the
-// items.
+// sortKeys returns the sort key of each row: a column, or a JSONPath of the items.
 func (l *Listing) sortKeys(list *Listed) ([]string, error) {
 	i := slices.IndexFunc(list.Table.Heads, func(h string) bool { return strings.EqualFold(h, l.SortBy) })
 	keys := make([]string, 0, len(list.Table.Rows))
@@ -172,7 +171,7 @@ func (l *Listing) sortKeys(list *Listed) ([]string, error) {
 	return keys, nil
 }
 
-// reorder puts rows, names and items into another order.
+// reorder sorts rows, names and items; order has the old index for each new one.
 func (list *Listed) reorder(order []int) error {
 	raw, err := json.Marshal(list.Items)
 	if err != nil {
@@ -212,8 +211,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// Finish prints what a changing command did when a line for each object says it
-// all.
+// Finish prints what a command changed, one line per object.
 func (c *Change) Finish(u *ui.UI, kind string, changes []fleet.Change) error {
 	value := struct {
 		Items []fleet.Change `json:"items"`

@@ -83,6 +83,6 @@ func TestTargetsNeverMeanAllByBeingEmpty(t *testing.T) {
 }
 
 func TestRowsAreTheSameWhenOnlyTheirAgeChanged(t *testing.T) {
-	require.True(t, same([]string{"a", "Available", "8s"}, []string{"a", "Available", "10s"}))
-	require.False(t, same([]string{"a", "Available", "8s"}, []string{"a", "Unknown", "10s"}))
+	require.True(t, isSameRow([]string{"a", "Available", "8s"}, []string{"a", "Available", "10s"}))
+	require.False(t, isSameRow([]string{"a", "Available", "8s"}, []string{"a", "Unknown", "10s"}))
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// externalDiff names a program that shows differences, as for kubectl diff.
+// externalDiff is the environment variable with the diff program, as for kubectl diff.
 const externalDiff = "KUBECTL_EXTERNAL_DIFF"
 
-// Preview prints what a dry run or a diff found, and tells whether it was one.
-// A difference ends with exit code 1.
+// Preview prints the result of a dry run or diff, and reports whether the command was
+// one. A diff with differences returns exit code 1 as an error.
 func (c *Change) Preview(u *ui.UI, kind string, value any, changes []fleet.Change) (bool, error) {
 	switch {
 	case c.Diff:
@@ -36,17 +36,17 @@ func (c *Change) Preview(u *ui.UI, kind string, value any, changes []fleet.Chang
 	for _, change := range changes {
 		withheld := ""
 		if change.Withheld() {
-			withheld = "; it is secret and not printed"
+			withheld = "; not printed because it is secret"
 		}
 		u.Note("%s %s (%s dry run)%s", change.Name(), change.Action, c.DryRun, withheld)
 	}
 	if left := slices.DeleteFunc(slices.Clone(changes), func(c fleet.Change) bool { return c.Action == fleet.Deleted }); len(left) > 0 {
-		changes = left // what is printed beside deletions can still be applied
+		changes = left // deletions are printed only when alone, so that the output can be applied
 	}
 	return true, u.Documents(fleet.Documents(changes))
 }
 
-// Diffed gives an error of a diff the exit code that kubectl diff has for it.
+// Diffed gives a failed diff the exit code 2, because 1 means that there are differences.
 func (c *Change) Diffed(err error) error {
 	var e *fleet.Error
 	if c.Diff && errors.As(err, &e) && e.Kind == fleet.Failed {
@@ -55,7 +55,7 @@ func (c *Change) Diffed(err error) error {
 	return err
 }
 
-// Objects prints a line for each object under -o wide.
+// Objects prints a table of the objects if the format is wide.
 func (c *Change) Objects(u *ui.UI, changes []fleet.Change) error {
 	if c.Format != ui.Wide {
 		return nil
@@ -67,17 +67,17 @@ func (c *Change) Objects(u *ui.UI, changes []fleet.Change) error {
 	return u.Report(t, true)
 }
 
-// side is one object before and after.
+// side is one object before and after the change.
 type side struct{ name, before, after string }
 
 func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
 	var sides []side
 	for _, change := range changes {
-		before, err := text(change.Live)
+		before, err := yamlText(change.Live)
 		if err != nil {
 			return err
 		}
-		after, err := text(change.Object)
+		after, err := yamlText(change.Object)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
 		return nil
 	}
 	if program := u.Streams.Getenv(externalDiff); program != "" {
-		if err := external(u, program, sides); err != nil {
+		if err := runExternalDiff(u, program, sides); err != nil {
 			return err
 		}
 		return ui.Exit(ui.ExitFailed)
@@ -103,7 +103,7 @@ func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
 	return ui.Exit(ui.ExitFailed)
 }
 
-func text(u *unstructured.Unstructured) (string, error) {
+func yamlText(u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
 	}
@@ -122,9 +122,9 @@ func fileName(c fleet.Change) string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.Join(parts, "."))
 }
 
-// external hands both sides to the person's own program, as kubectl does: two
-// folders, one file an object. The files are gone afterwards.
-func external(u *ui.UI, program string, sides []side) error {
+// runExternalDiff runs the user's diff program as kubectl does, with two folders that
+// have one file per object. The folders are removed afterwards.
+func runExternalDiff(u *ui.UI, program string, sides []side) error {
 	dir, err := os.MkdirTemp("", "kubectl-ocm-diff-")
 	if err != nil {
 		return fmt.Errorf("making a folder for %s: %w", externalDiff, err)
@@ -141,7 +141,7 @@ func external(u *ui.UI, program string, sides []side) error {
 		}
 	}
 	words := append(strings.Fields(program), filepath.Join(dir, "live"), filepath.Join(dir, "wanted"))
-	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the person's own choice of program
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user chose the program
 	cmd.Stdout, cmd.Stderr = u.Streams.Out, u.Streams.Err
 	var ended *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {

@@ -15,24 +15,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 )
 
-// Release selects the images that are installed.
+// Release selects the images to install.
 type Release struct {
-	// Version of the images; empty means that of the program.
+	// Version of the images; empty means the version of this program.
 	Version string
-	// Registry replaces the default one.
+	// Registry replaces the default registry.
 	Registry string
-	// Image replaces the whole reference.
+	// Image replaces the whole image reference.
 	Image string
 }
 
 // AddFlags adds the flags.
 func (r *Release) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&r.Version, "version", "", "version to install; default: that of this program")
-	flags.StringVar(&r.Registry, "image-registry", "", "registry and path that the images are in")
+	flags.StringVar(&r.Version, "version", "", "version to install; default: the version of this program")
+	flags.StringVar(&r.Registry, "image-registry", "", "registry and path of the images")
 	flags.StringVar(&r.Image, "image", "", "full image reference, instead of registry and version")
 }
 
-// Check tells what is wrong with the flags.
+// Check validates the flags, and adds a missing "v" to the version.
 func (r *Release) Check() error {
 	if r.Version != "" {
 		if _, err := version.ParseSemantic(r.Version); err != nil {
@@ -43,12 +43,12 @@ func (r *Release) Check() error {
 		}
 	}
 	if strings.ContainsAny(r.Registry+r.Image, " \t\n") {
-		return Usage("an image reference cannot contain blanks", "for example --image-registry registry.example.org/ocm")
+		return Usage("an image reference cannot contain whitespace", "for example --image-registry registry.example.org/ocm")
 	}
 	return nil
 }
 
-// VersionOr returns the wanted version, or own.
+// VersionOr returns the version that was asked for, or else own.
 func (r *Release) VersionOr(own string) string {
 	if r.Version != "" {
 		return r.Version
@@ -56,8 +56,8 @@ func (r *Release) VersionOr(own string) string {
 	return own
 }
 
-// Images returns the references of the hub's and the agent's image. Image
-// replaces both, because a command installs one of them.
+// Images returns the image references of the hub and the agent. r.Image replaces
+// both, because a command installs only one of them.
 func (r *Release) Images(own string) (ofHub, ofAgent string) {
 	if r.Image != "" {
 		return r.Image, r.Image
@@ -74,7 +74,7 @@ func (g *Gates) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(g, "feature-gates", "feature gates, for example ManifestWorkReplicaSet=true,ClusterProfile=false")
 }
 
-// Set reads Name=bool,...
+// Set parses Name=bool,...
 func (g *Gates) Set(text string) error {
 	if *g == nil {
 		*g = Gates{}
@@ -90,7 +90,7 @@ func (g *Gates) Set(text string) error {
 	return nil
 }
 
-// String shows the gates.
+// String returns the gates in the form that Set parses.
 func (g *Gates) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(*g)) {
@@ -99,5 +99,5 @@ func (g *Gates) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Type is shown in help.
+// Type returns the type shown in help.
 func (g *Gates) Type() string { return "Name=bool,..." }

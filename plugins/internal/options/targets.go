@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
 
-// Targets are the flags that say which managed clusters are meant.
+// Targets are the flags that select managed clusters.
 type Targets struct {
 	cluster.Targets
 }
@@ -25,19 +25,19 @@ func (t *Targets) AddFlags(cmd *cobra.Command, words Words) {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
 	flags.StringVarP(&t.Selector, "selector", "l", "", "managed clusters with these labels")
-	t.more(cmd, words)
+	t.addCommonFlags(cmd, words)
 }
 
-// AddListFlags adds the flags to a listing, which has -l already.
+// AddListFlags adds the flags to a listing, which already has -l.
 func (t *Targets) AddListFlags(cmd *cobra.Command, words Words) {
 	cmd.Flags().StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
-	t.more(cmd, words)
+	t.addCommonFlags(cmd, words)
 }
 
-func (t *Targets) more(cmd *cobra.Command, words Words) {
+func (t *Targets) addCommonFlags(cmd *cobra.Command, words Words) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.Set, "clusterset", "", "members of this cluster set")
-	flags.StringVar(&t.Placement, "placement", "", "clusters that this Placement has selected now, NAMESPACE/NAME")
+	flags.StringVar(&t.Placement, "placement", "", "clusters that this Placement currently selects, NAMESPACE/NAME")
 	flags.BoolVar(&t.All, "all", false, "all managed clusters")
 	Hidden(flags, "clusters", "cluster")
 	for flag, complete := range map[string]cobra.CompletionFunc{"cluster": words.Clusters, "clusterset": words.Sets, "placement": words.Placements} {
@@ -45,14 +45,13 @@ func (t *Targets) more(cmd *cobra.Command, words Words) {
 	}
 }
 
-// Check tells what is wrong with the flags. need says that nothing given is an
-// error.
+// Check validates the flags. If need is set, it is an error to give none.
 func (t *Targets) Check(need bool) error {
 	if need && t.Empty() {
 		return Usage("no cluster is named", "name clusters by -c, -l, --clusterset, --placement, or all of them by --all")
 	}
 	if t.All && (len(t.Clusters) > 0 || t.Selector != "" || t.Set != "" || t.Placement != "") {
-		return Usage("--all goes with no other choice of clusters", "leave one of them out")
+		return Usage("--all cannot be combined with other ways to choose clusters", "leave one of them out")
 	}
 	for _, name := range t.Clusters {
 		if name == "" {

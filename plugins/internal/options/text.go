@@ -13,28 +13,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-// maxFile bounds one file that is read, in bytes: more than a work can hold in any
-// form.
+// maxFile is the maximum size of a file in bytes, larger than any work can be.
 const maxFile = 8 << 20
 
-// Text reads the file that the value of a flag names, - for standard input.
+// Text reads the file that a flag names; "-" is standard input. URLs are refused.
 func Text(u *ui.UI, flag, name string) (manifest.Source, error) {
 	switch {
 	case name == "-":
-		return bounded(u.Streams.In, "standard input")
+		return readBounded(u.Streams.In, "standard input")
 	case strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://"):
-		return manifest.Source{}, Usage(flag+" "+name+": addresses are not read", "fetch it yourself and give it by "+flag+" -")
+		return manifest.Source{}, Usage(flag+" "+name+": URLs are not read", "fetch it yourself and pipe it to "+flag+" -")
 	}
-	file, err := os.Open(name) //nolint:gosec // the person named it
+	file, err := os.Open(name) //nolint:gosec // the user named it
 	if err != nil {
 		return manifest.Source{}, &fleet.Error{Kind: fleet.Usage, Message: flag + " " + name + " cannot be read", Cause: err.Error(),
 			Fix: fleet.Advice("name a file that exists")}
 	}
 	defer func() { _ = file.Close() }()
-	return bounded(file, name)
+	return readBounded(file, name)
 }
 
-func bounded(in io.Reader, name string) (manifest.Source, error) {
+func readBounded(in io.Reader, name string) (manifest.Source, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
 		return manifest.Source{}, &fleet.Error{Kind: fleet.Usage, Message: name + " cannot be read", Cause: err.Error(),

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Dash shows what is not there.
+// Dash returns text, or "-" if it is empty.
 func Dash(text string) string {
 	if text == "" {
 		return "-"
@@ -19,7 +19,7 @@ func Dash(text string) string {
 	return text
 }
 
-// Age shows how long ago something was.
+// Age returns how long ago something was; "-" for the zero time.
 func Age(at metav1.Time, now time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -27,14 +27,14 @@ func Age(at metav1.Time, now time.Time) string {
 	return Lasting(now.Sub(at.Time))
 }
 
-// Lasting shows a duration. One that is negative comes of two clocks that differ, and
-// counts as nothing.
+// Lasting formats a duration. A negative one comes from clocks that differ, and counts
+// as zero.
 func Lasting(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
-// hash is a digest that begins a name, as it does for records of works.
+// hash matches the digest that begins the name of an AppliedManifestWork.
 var hash = regexp.MustCompile(`^([0-9a-f]{12})[0-9a-f]{52}-`)
 
-// Abridge shortens a digest at the beginning of a name, for tables.
+// Abridge shortens the digest at the start of a name, for tables.
 func (u *UI) Abridge(name string) string {
 	if u.Streams.utf8() {
 		return hash.ReplaceAllString(name, "$1…-")
@@ -50,7 +50,7 @@ func Many(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Ratio shows how many of how many, a dash for none of none.
+// Ratio returns "good/total", or "-" if total is 0.
 func Ratio(good, total int) string {
 	if total == 0 {
 		return "-"

@@ -14,26 +14,26 @@ import (
 
 // The exit codes of every command.
 const (
-	// ExitDone: done, no difference, all well.
+	// ExitDone: done; no differences; no findings.
 	ExitDone = 0
 	// ExitFailed: failed; for a diff: there are differences.
 	ExitFailed = 1
-	// ExitUsage: the command line is wrong; for a diff: it failed.
+	// ExitUsage: wrong usage; for a diff: it failed.
 	ExitUsage = 2
 	// ExitFindings: a check found problems.
 	ExitFindings = 3
 	// ExitTimeout: a wait timed out.
 	ExitTimeout = 4
-	// ExitPartial: some clusters are done, some failed.
+	// ExitPartial: some clusters succeeded, some failed.
 	ExitPartial = 5
 	// ExitRefused: refused for safety.
 	ExitRefused = 6
 )
 
-// Exit is an error that only carries an exit code; everything has been said.
+// Exit is an error that only carries an exit code; nothing is left to print.
 type Exit int
 
-// Error names the code.
+// Error returns "exit code N".
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Code returns the exit code for err.
@@ -52,8 +52,8 @@ func Code(err error) int {
 	return ExitFailed
 }
 
-// Fail tells err on stderr and returns its exit code. A result that could not be
-// written is an error too.
+// Fail prints err to stderr and returns its exit code. If err is nil, it reports a
+// result that could not be written.
 func (u *UI) Fail(err error) int {
 	if err == nil {
 		err = u.broken

@@ -11,19 +11,18 @@ import (
 const (
 	// gap is the space between two columns.
 	gap = 3
-	// leastCell is how much of a long cell stays, the mark of the cut included.
+	// leastCell is the minimum width of a truncated cell, including the mark.
 	leastCell = 14
-	// mark is where a cell was cut. It is as wide as it has bytes, which is what kubectl's
-	// tables count.
+	// mark ends a truncated cell. It is ASCII, because kubectl's tables count bytes.
 	mark = ".."
 )
 
-// kept are the columns without which a row says nothing.
+// kept are the columns that are never left out.
 var kept = []string{"NAME", "CLUSTER", "STATE", "STATUS", "RESULT"}
 
-// fit makes a table as narrow as the terminal: long cells are cut with a mark at their
-// end; where that is not enough, whole columns are left out and named on stderr. What
-// states are called is never cut.
+// fit makes a table as narrow as the terminal: it truncates long cells; if that is not
+// enough, it leaves out whole columns and names them on stderr. States are never
+// truncated.
 func (u *UI) fit(t Table) Table {
 	width := u.tableWidth()
 	if width == 0 {
@@ -34,19 +33,19 @@ func (u *UI) fit(t Table) Table {
 	for !t.narrow(widths, width) {
 		i := t.dispensable()
 		if i < 0 {
-			break // what remains is as narrow as it can be
+			break // the rest cannot get narrower
 		}
 		left = append(left, t.Heads[i])
 		t = t.without(i)
 		widths = t.widths()
 	}
 	if len(left) > 0 {
-		u.Note("not shown, for want of room: %s; -o wide shows all", strings.Join(left, ", "))
+		u.Note("columns not shown for lack of space: %s; -o wide shows all", strings.Join(left, ", "))
 	}
 	return t.cut(widths)
 }
 
-// tableWidth is the width of the terminal that tables go to; 0 for none.
+// tableWidth returns the width of the terminal that tables go to; 0 means no limit.
 func (u *UI) tableWidth() int {
 	if isTerminal(u.Streams.Out) || u.Streams.Width > 0 {
 		return u.Streams.width()
@@ -54,7 +53,7 @@ func (u *UI) tableWidth() int {
 	return 0
 }
 
-// widths returns how wide the columns are.
+// widths returns the width of each column.
 func (t Table) widths() []int {
 	out := make([]int, len(t.Heads))
 	for i, head := range t.Heads {
@@ -66,7 +65,7 @@ func (t Table) widths() []int {
 	return out
 }
 
-// narrow takes from the widest columns until all fit, and tells whether they do.
+// narrow reduces the widest columns until the table fits, and reports whether it does.
 func (t Table) narrow(widths []int, width int) bool {
 	over := (len(widths)-1)*gap - width
 	for _, w := range widths {
@@ -87,7 +86,7 @@ func (t Table) narrow(widths []int, width int) bool {
 	return true
 }
 
-// cut shortens the cells that are wider than their column.
+// cut truncates the cells that are wider than their column.
 func (t Table) cut(widths []int) Table {
 	out := Table{Heads: t.Heads}
 	for _, row := range t.Rows {
@@ -102,8 +101,8 @@ func (t Table) cut(widths []int) Table {
 	return out
 }
 
-// dispensable is the column that goes first where there is no room: those that the table
-// names, then from the right; -1 when every one of the rest is kept.
+// dispensable returns the column to leave out next: first those in Least, then from the
+// right; -1 if only columns to keep remain.
 func (t Table) dispensable() int {
 	for _, head := range t.Least {
 		if i := slices.Index(t.Heads, head); i >= 0 {
@@ -118,7 +117,7 @@ func (t Table) dispensable() int {
 	return -1
 }
 
-// without is the table without a column.
+// without returns the table without column i.
 func (t Table) without(i int) Table {
 	out := Table{Heads: slices.Delete(slices.Clone(t.Heads), i, i+1), Least: t.Least}
 	for _, row := range t.Rows {

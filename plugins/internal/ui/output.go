@@ -36,7 +36,7 @@ const (
 	goTemplatePrefix = "go-template="
 )
 
-// Check tells whether the format exists and its expression can be parsed.
+// Check returns an error if the format does not exist or its expression does not parse.
 func (f Format) Check() error {
 	switch {
 	case f == Text, f == Wide, f == JSON, f == YAML, f == Name:
@@ -60,10 +60,10 @@ func badFormat(f Format, cause string) error {
 		Fix: fleet.Advice("use one of json, yaml, name, wide, jsonpath=EXPRESSION, go-template=TEMPLATE")}
 }
 
-// Machine tells that a program reads the output.
+// Machine reports whether the output is meant for programs.
 func (f Format) Machine() bool { return f != Text && f != Wide }
 
-// Result prints value as a machine format. kind is the kind of the document.
+// Result prints value in a machine-readable format. kind is the kind of the document;
 // names are the lines of -o name.
 func (u *UI) Result(f Format, kind string, value any, names []string) error {
 	if f == Name {
@@ -97,8 +97,8 @@ func (u *UI) Result(f Format, kind string, value any, names []string) error {
 	return badFormat(f, "there is no such format")
 }
 
-// envelope turns value into a JSON object with apiVersion and kind. A list
-// becomes the items of one.
+// envelope turns value into a JSON object with apiVersion and kind. A list becomes its
+// items.
 func envelope(kind string, value any) (map[string]any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -139,7 +139,7 @@ func (u *UI) writeYAML(document any) error {
 	return wrapOutput(err)
 }
 
-// Documents prints objects as YAML documents that kubectl can read.
+// Documents prints objects as YAML documents for kubectl.
 func (u *UI) Documents(objects []map[string]any) error {
 	for _, o := range objects {
 		if _, err := io.WriteString(u.Streams.Out, "---\n"); err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// spinInterval is how often the running step's mark turns on a terminal.
+// spinInterval is how often the spinner of a running step moves.
 const spinInterval = 120 * time.Millisecond
 
-// Progress shows the steps of one operation on stderr: redrawn in place on a
-// terminal, one line for each change elsewhere, nothing when quiet.
+// Progress shows the steps of one operation on stderr: redrawn in place on a terminal,
+// otherwise one line per change, and nothing when quiet.
 type Progress struct {
 	u        *UI
 	terminal bool
@@ -28,7 +28,7 @@ type Progress struct {
 	stopped  chan struct{}
 }
 
-// Progress begins to show an operation. Close must be called at its end.
+// Progress starts the display of an operation. The caller must close it.
 func (u *UI) Progress() *Progress {
 	p := &Progress{u: u, terminal: isTerminal(u.Streams.Err) && u.Streams.Getenv("TERM") != "dumb"}
 	if p.terminal && !u.Quiet {
@@ -38,7 +38,7 @@ func (u *UI) Progress() *Progress {
 	return p
 }
 
-// Step shows one step; it is the callback of package fleet.
+// Step shows one step. It is the progress callback for pkg/fleet.
 func (p *Progress) Step(s fleet.Step) {
 	if p.u.Quiet {
 		return
@@ -47,7 +47,7 @@ func (p *Progress) Step(s fleet.Step) {
 	defer p.mu.Unlock()
 	if s.State == fleet.Running {
 		p.current, p.since = s, p.u.Streams.Clock.Now()
-		p.running(s)
+		p.showRunning(s)
 		return
 	}
 	p.clear()
@@ -58,9 +58,9 @@ func (p *Progress) Step(s fleet.Step) {
 	p.u.errorLine(p.line(p.u.symbol(s.State), stepTone(s.State), s))
 }
 
-// running shows a step that is under way. Elsewhere than on a terminal only a
-// step that has something to tell gets a line, and only when that changed.
-func (p *Progress) running(s fleet.Step) {
+// showRunning shows a step in progress. If stderr is not a terminal, it prints a line only
+// for a step with a detail, and only when the detail changes.
+func (p *Progress) showRunning(s fleet.Step) {
 	if p.terminal {
 		p.draw()
 		return
@@ -73,8 +73,8 @@ func (p *Progress) running(s fleet.Step) {
 	p.u.errorLine(p.line(p.u.symbol(fleet.Running), plain, s))
 }
 
-// nameWidth is the widest name of a step, in columns. The elapsed time stands
-// between name and detail, so that the lines align however long a detail is.
+// nameWidth is the width of the longest step name, in columns. The elapsed time is between
+// name and detail, so that the lines align however long a detail is.
 const nameWidth = 29
 
 func (p *Progress) line(mark string, tone tone, s fleet.Step) string {
@@ -126,7 +126,7 @@ func (p *Progress) spin() {
 	}
 }
 
-// Close ends the display and leaves the cursor on an empty line.
+// Close stops the display and leaves the cursor on an empty line.
 func (p *Progress) Close() {
 	if p.stop != nil {
 		close(p.stop)
@@ -140,7 +140,7 @@ func (p *Progress) Close() {
 	}
 }
 
-// cut shortens text to at most n columns; escape codes count as nothing.
+// cut truncates text to n columns; escape codes have no width.
 func cut(text string, n int) string {
 	if n <= 0 {
 		return text

@@ -9,24 +9,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// wordings put into words what the library says would help: by code, a template of the
-// remedy's values. "on" is the flag that names its cluster, "where" that cluster in
-// words. What stands behind six spaces is a remark on the command before it.
+// wordings maps the code of a remedy from the library to its text, a template over the
+// remedy's values. "on" is the flag that names its cluster, "where" describes that
+// cluster. Text after six spaces is a remark on the command before it.
 type wordings map[fleet.RemedyCode]string
 
-// allWordings are the wordings by the areas of the library.
+// allWordings returns the wordings of all areas of the library.
 func allWordings() []wordings {
 	return []wordings{sharedWordings, hubWordings, clusterWordings, addonWordings, workWordings, checkWordings}
 }
 
-// word is a value that is printed as it has to be typed.
+// word is a value that is printed as it must be typed in a shell.
 type word string
 
-// String quotes the word where a shell needs that.
+// String returns the word, quoted if a shell needs that.
 func (w word) String() string { return ShellWord(string(w)) }
 
-// wordFuncs are what a template of a wording may use: raw prints a value as it is,
-// words one that holds several words, each as it has to be typed.
+// wordFuncs are the functions of the templates: raw prints a value unquoted, words
+// quotes each word of a value with several.
 var wordFuncs = template.FuncMap{
 	"raw": func(w word) string { return string(w) },
 	"words": func(w word) string {
@@ -38,7 +38,7 @@ var wordFuncs = template.FuncMap{
 	},
 }
 
-// Fix is what helps, in words; "" where nothing is known to.
+// Fix returns the text of a fix; "" if there is none.
 func Fix(f fleet.Fix) string {
 	switch f := f.(type) {
 	case fleet.Advice:
@@ -46,20 +46,20 @@ func Fix(f fleet.Fix) string {
 	case fleet.Remedy:
 		for _, w := range allWordings() {
 			if text, ok := w[f.Code]; ok {
-				line, err := worded(text, f)
+				line, err := fill(text, f)
 				if err != nil {
 					break
 				}
 				return line
 			}
 		}
-		return string(f.Code) // a test keeps every code and its values worded
+		return string(f.Code) // not reached: a test checks that every code has a wording
 	}
 	return ""
 }
 
-// worded fills the values of a remedy into its wording.
-func worded(text string, r fleet.Remedy) (string, error) {
+// fill fills the values of a remedy into its wording.
+func fill(text string, r fleet.Remedy) (string, error) {
 	values := map[string]any{"on": "", "where": ""}
 	if r.On != nil {
 		values["on"], values["where"] = ContextFlag(r.On), r.On.Where()
@@ -76,7 +76,7 @@ func worded(text string, r fleet.Remedy) (string, error) {
 	return out.String(), err
 }
 
-// Told is a note with what helps behind it, which joint joins to the text.
+// Told returns the text of a note, followed by joint and its fix if it has one.
 func Told(n fleet.Note, joint string) string {
 	if fix := Fix(n.Fix); fix != "" {
 		return n.Text + joint + fix
@@ -84,8 +84,7 @@ func Told(n fleet.Note, joint string) string {
 	return n.Text
 }
 
-// ContextFlag is " --context NAME" for a command that shall run on a cluster, empty for
-// a cluster without a context.
+// ContextFlag returns " --context NAME" for a command about c; empty if c has no context.
 func ContextFlag(c *fleet.Cluster) string {
 	if c.Context == "" {
 		return ""
@@ -93,7 +92,7 @@ func ContextFlag(c *fleet.Cluster) string {
 	return " --context " + ShellWord(c.Context)
 }
 
-// ShellWord quotes s for a shell where it needs quoting.
+// ShellWord returns s, quoted for a POSIX shell if it needs quoting.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)

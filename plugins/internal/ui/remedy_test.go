@@ -59,7 +59,7 @@ func TestWhatHelpsIsWorded(t *testing.T) {
 		{
 			work.GrantRights.With("kind", "role", "role", "r", "verbs", "get", "resource", "pods", "namespace", "a", "account", "n:s"),
 			"kubectl create role r --verb=get --resource=pods -n a && kubectl create rolebinding r --role=r --serviceaccount=n:s -n a      " +
-				"or leave out --spoke-context to send the work all the same",
+				"or leave out --spoke-context to send the work anyway",
 		},
 	} {
 		require.Equal(t, tc.want, Fix(tc.fix))
@@ -68,11 +68,11 @@ func TestWhatHelpsIsWorded(t *testing.T) {
 	require.Equal(t, "none is", Told(fleet.Note{Text: "none is"}, "; "))
 }
 
-// library are the remedies in the source of package fleet and those below it.
+// library holds the remedies in the source of pkg/fleet and the packages below it.
 type library struct {
 	// codes are the values of the constants, by package and name.
 	codes map[string]fleet.RemedyCode
-	// uses are the remedies that are made, one for each place, with its values.
+	// uses are the remedies that the code creates, by position.
 	uses map[string]fleet.Remedy
 }
 
@@ -99,7 +99,7 @@ func readLibrary(t *testing.T) library {
 	for _, f := range all {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
-				l.use(t, f, call, files.Position(call.Pos()).String())
+				l.recordUse(t, f, call, files.Position(call.Pos()).String())
 			}
 			return true
 		})
@@ -107,8 +107,8 @@ func readLibrary(t *testing.T) library {
 	return l
 }
 
-// use takes up a call of On or With of a code.
-func (l *library) use(t *testing.T, f *ast.File, call *ast.CallExpr, at string) {
+// recordUse records a call of On or With of a code.
+func (l *library) recordUse(t *testing.T, f *ast.File, call *ast.CallExpr, at string) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return
@@ -129,7 +129,7 @@ func (l *library) use(t *testing.T, f *ast.File, call *ast.CallExpr, at string) 
 	l.uses[at] = r
 }
 
-// named is an identifier with the package that has it.
+// named returns an identifier qualified with its package.
 func named(f *ast.File, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -150,7 +150,7 @@ func text(t *testing.T, e ast.Expr) string {
 	return out
 }
 
-// Every code of the library has one wording, and every wording a code.
+// Every code of the library has exactly one wording, and every wording has a code.
 func TestEveryCodeHasAWording(t *testing.T) {
 	var have []fleet.RemedyCode
 	for _, w := range allWordings() {
@@ -159,8 +159,8 @@ func TestEveryCodeHasAWording(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Values(readLibrary(t).codes)), have)
 }
 
-// Wherever the library makes a remedy it gives the values that its wording has places
-// for, and no others; and every remedy is made somewhere.
+// Wherever the library creates a remedy, it gives exactly the values that its wording
+// uses; and every remedy is created somewhere.
 func TestEveryWordingGetsItsValues(t *testing.T) {
 	l := readLibrary(t)
 	made := map[fleet.RemedyCode]bool{}
@@ -174,17 +174,17 @@ func TestEveryWordingGetsItsValues(t *testing.T) {
 			for _, value := range []string{"x", ""} {
 				for key := range r.Values {
 					r.Values[key] = value
-					require.Contains(t, wording, "."+key, "%s gives %s, and nobody wants it", at, key)
+					require.Contains(t, wording, "."+key, "%s gives %s, which the wording does not use", at, key)
 				}
-				_, err := worded(wording, r)
+				_, err := fill(wording, r)
 				require.NoError(t, err, at)
 			}
 		}
 	}
 	for name, code := range l.codes {
-		require.True(t, made[code], "nobody makes %s", name)
+		require.True(t, made[code], "nothing creates %s", name)
 	}
-	_, err := worded("kubectl logs {{.pod}}", fleet.ShowLogs.With("name", "x"))
+	_, err := fill("kubectl logs {{.pod}}", fleet.ShowLogs.With("name", "x"))
 	require.ErrorContains(t, err, `no entry for key "pod"`)
 }
 

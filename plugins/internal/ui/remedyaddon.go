@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
-// addonWordings are of add-ons, and of placements.
+// addonWordings are the fixes for add-ons, placements and cluster sets.
 var addonWordings = wordings{
 	addon.AddPlacement:            "kubectl ocm addon enable {{.addon}} --placement NAMESPACE/NAME{{.on}}      adds a placement that selects the cluster",
 	addon.ChangeDefault:           "add --overwrite to change them, as its rollout strategy says",

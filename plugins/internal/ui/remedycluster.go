@@ -10,16 +10,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 )
 
-// byForce ends the commands that do without the agent of a cluster.
+// byForce ends the commands that continue without a cluster's agent.
 const byForce = " --force{{if .keep}} --keep-works      when it does not come back{{else}}      when its agent no longer runs{{end}}"
 
 // takeName joins under a name that another agent holds.
 const takeName = "kubectl ocm join {{.cluster}}{{with .context}} --context {{.}}{{end}}{{with .hub}} --hub-context {{.}} --accept{{end}}" +
 	"{{if .rejoin}} --rejoin{{end}} --replace"
 
-// clusterWordings are of clusters: how they join, are let in, are put into sets, leave.
+// clusterWordings are the fixes for clusters: joining, accepting, cluster sets, leaving.
 var clusterWordings = wordings{
-	accept.AcceptIfSame:    "when it is that cluster: kubectl ocm accept {{.cluster}}{{.on}}",
+	accept.AcceptIfSame:    "if it is that cluster: kubectl ocm accept {{.cluster}}{{.on}}",
 	accept.ChooseRequester: "kubectl ocm accept --show{{.on}}      then choose one by --requester",
 	accept.ReplaceAgent:    "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is the same cluster; if not, join that one under another name",
 
@@ -29,7 +29,7 @@ var clusterWordings = wordings{
 	clusterset.AddElsewhere:    "kubectl ocm clusterset add <another set> -c <cluster>{{.on}}",
 	clusterset.DropAll:         "kubectl ocm clusterset drop {{.set}} --all{{.on}}",
 	clusterset.DropBindings:    "add --unbind to delete these bindings too",
-	clusterset.EditSet:         "choose another name, or change it on purpose: kubectl edit managedclusterset {{.set}}{{.on}}",
+	clusterset.EditSet:         "choose another name, or change the existing one: kubectl edit managedclusterset {{.set}}{{.on}}",
 	clusterset.ExampleSelector: "for example --selector env=prod",
 	clusterset.LabelClusters:   "kubectl label managedcluster <cluster> <key>=<value>{{.on}}",
 	clusterset.Move:            "add --move to take it out of there",
@@ -57,7 +57,7 @@ var clusterWordings = wordings{
 	unjoin.OtherHubOrNone: "name the hub's context by --hub-context; when the hub is gone: kubectl ocm unjoin {{.cluster}}{{.on}}",
 	unjoin.RemoveByForce:  "kubectl ocm cluster remove {{.cluster}}{{.on}}" + byForce,
 	unjoin.RemoveWorks:    "add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are",
-	unjoin.TakeFinalizers: "end what holds it, or take the finalizers off by kubectl edit; then run the same command again",
+	unjoin.TakeFinalizers: "resolve what holds it, or remove the finalizers with kubectl edit; then run the same command again",
 	unjoin.Unjoin:         "kubectl ocm unjoin {{.cluster}}{{.on}}{{with .hub}} --hub-context {{.}}{{end}}",
 	unjoin.UnjoinByForce:  "kubectl ocm unjoin {{.cluster}}{{.on}}{{with .hub}} --hub-context {{.}}{{end}}" + byForce,
 }

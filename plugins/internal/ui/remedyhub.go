@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 )
 
-// hubWordings are of hubs, of their tokens, and of how they are reached and trusted.
+// hubWordings are the fixes for hubs, their tokens, and how they are reached and trusted.
 var hubWordings = wordings{
 	hub.CleanFirst:   "keep it as it is, or remove it first: kubectl ocm hub clean{{.on}}",
 	hub.ReachableHub: "clusters elsewhere need --apiserver-url https://<reachable>",

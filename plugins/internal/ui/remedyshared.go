@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 )
 
-// joinCluster joins a cluster, from where its context and the hub's are known.
+// joinCluster is the command that joins a cluster, with both contexts if they are known.
 const joinCluster = `kubectl ocm join {{or .cluster "<name>"}} --context {{or .context "<its context>"}} --hub-context {{or .hub "<the hub's context>"}}`
 
-// sharedWordings are of what helps in many places.
+// sharedWordings are the fixes used in many places.
 var sharedWordings = wordings{
 	fleet.AcceptAndWait:   "kubectl ocm accept {{.cluster}} --wait{{.on}}",
 	fleet.AcceptCluster:   "kubectl ocm accept {{.cluster}}{{.on}}",
@@ -27,7 +27,7 @@ var sharedWordings = wordings{
 	fleet.JoinCluster:     joinCluster,
 	fleet.ListKinds:       "kubectl api-resources{{.on}}",
 	fleet.LongerTimeout:   "run the same command again with a longer --timeout",
-	fleet.MendWorks: "mend or delete the works that cannot be applied: kubectl ocm work list {{with .cluster}}-c {{.}}{{else}}-A{{end}}{{.on}}" +
+	fleet.MendWorks: "fix or delete the works that cannot be applied: kubectl ocm work list {{with .cluster}}-c {{.}}{{else}}-A{{end}}{{.on}}" +
 		"      then run the same command again",
 	fleet.NameCA:     "check the CA of {{.where}}, or name it by --certificate-authority",
 	fleet.ShowAddOn:  "kubectl ocm addon status {{.addon}}{{with .cluster}} -c {{.}}{{end}}{{.on}}",

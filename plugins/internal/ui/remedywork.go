@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 )
 
-// workWordings are of works, and of where objects come from.
+// workWordings are the fixes for works, and for tracing objects.
 var workWordings = wordings{
 	trace.ListHubWorks: "kubectl ocm work list --context <hub>",
 	trace.NameCluster:  "name it by -c to see more",
@@ -24,7 +24,7 @@ var workWordings = wordings{
 	work.DeleteWork:     "kubectl ocm work delete {{.work}} -c {{.cluster}}{{.on}}",
 	work.GrantRights: "kubectl create {{.kind}} {{.role}} --verb={{.verbs}} --resource={{.resource}}{{with .namespace}} -n {{.}}{{end}}{{.on}}" +
 		" && kubectl create {{.kind}}binding {{.role}} --{{.kind}}={{.role}} --serviceaccount={{.account}}{{with .namespace}} -n {{.}}{{end}}{{.on}}" +
-		"      or leave out --spoke-context to send the work all the same",
+		"      or leave out --spoke-context to send the work anyway",
 	work.ListOfPlacement:      "kubectl ocm work list --placement {{.placement}}{{.on}}",
 	work.NameOne:              "name the one by -c",
 	work.NameOwn:              "name its own placement, or the clusters of single works by -c",

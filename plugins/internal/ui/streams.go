@@ -11,18 +11,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Streams is what the program is given by the process that started it.
+// Streams are the standard streams, environment and clock of the program.
 type Streams struct {
 	// In, Out and Err are the three standard streams.
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Getenv reads the environment.
+	// Getenv returns an environment variable.
 	Getenv func(string) string
 	// Clock measures elapsed time and ages.
 	Clock clock.WithTicker
-	// Width overrides the width of the terminal, in columns; 0 asks the
-	// terminal, and a stream that is none has no limit.
+	// Width overrides the width of the terminal, in columns; 0 asks the terminal. A
+	// stream that is not a terminal has no limit.
 	Width int
 }
 
@@ -31,13 +31,13 @@ func Process() Streams {
 	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: clock.RealClock{}}
 }
 
-// isTerminal tells whether a stream ends at a person.
+// isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width returns the columns of stdout, 0 for no limit.
+// width returns the width of stdout in columns; 0 means no limit.
 func (s Streams) width() int {
 	if s.Width > 0 {
 		return s.Width
@@ -50,7 +50,7 @@ func (s Streams) width() int {
 	return 0
 }
 
-// utf8 tells whether the locale can show more than ASCII.
+// utf8 reports whether the locale uses UTF-8.
 func (s Streams) utf8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := s.Getenv(name); v != "" {

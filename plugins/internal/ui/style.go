@@ -10,10 +10,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// tone is the meaning of a word's colour.
+// tone is what the colour of a word means.
 type tone int
 
-// The tones. Only words that name a state are coloured.
+// The tones. Only words that name a state are coloured; others are plain.
 const (
 	plain tone = iota
 	good
@@ -22,8 +22,8 @@ const (
 	dim
 )
 
-// coloured decides about escape codes for one stream: the flag, then NO_COLOR,
-// then a dumb terminal, then whether it is a terminal at all.
+// coloured reports whether to write escape codes to a stream. The flag decides, then
+// NO_COLOR, then TERM=dumb, then whether the stream is a terminal.
 func (u *UI) coloured(stream any) bool {
 	switch u.Color {
 	case "always":
@@ -51,7 +51,7 @@ func paint(on bool, t tone, text string) string {
 	return c.Sprint(text)
 }
 
-// toneOf returns the colour of a state word; words that name no state are plain.
+// toneOf returns the tone of a word; words that name no state are plain.
 func toneOf(word string) tone {
 	switch strings.ToLower(word) {
 	case "available", "true", "ready", "ok", "complete", "approved", "issued", "renewed":
@@ -66,7 +66,7 @@ func toneOf(word string) tone {
 	return plain
 }
 
-// symbol returns the mark of a finished step.
+// symbol returns the mark of a step's state.
 func (u *UI) symbol(state fleet.StepState) string {
 	rich := map[fleet.StepState]string{fleet.Done: "✓", fleet.Warned: "!", fleet.Broken: "✗", fleet.Skipped: "-", fleet.Running: "…"}
 	ascii := map[fleet.StepState]string{fleet.Done: "[ok]", fleet.Warned: "[warn]", fleet.Broken: "[FAIL]", fleet.Skipped: "[skip]", fleet.Running: "[..]"}
@@ -85,7 +85,7 @@ func stepTone(state fleet.StepState) tone {
 	return map[fleet.StepState]tone{fleet.Done: good, fleet.Warned: pending, fleet.Broken: bad, fleet.Skipped: dim}[state]
 }
 
-// Branch leads to a child in a tree that is shown in a column.
+// Branch returns the line that leads to a child in a tree; last is the last child.
 func (u *UI) Branch(last bool) string {
 	switch {
 	case !u.Streams.utf8():

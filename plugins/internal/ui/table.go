@@ -14,16 +14,16 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Table is a listing or a report, ready to be shown.
+// Table is a listing or a report, ready to print.
 type Table struct {
-	// Heads are the column heads in upper case. Wide columns come last.
+	// Heads are the column headers in upper case. Wide columns come last.
 	Heads []string
-	// Wide is the number of heads that only -o wide shows.
+	// Wide is the number of columns that only -o wide shows.
 	Wide int
-	// Rows hold as many cells as there are heads.
+	// Rows have one cell for each of Heads.
 	Rows [][]string
-	// Least are the heads of columns that go first where a terminal is too narrow for
-	// all, before those at the right.
+	// Least are the columns to leave out first if the terminal is too narrow, before
+	// those at the right.
 	Least []string
 }
 
@@ -37,8 +37,8 @@ func (t Table) Narrow() Table {
 	return out
 }
 
-// List prints t as kubectl prints resources. A wide one has all of its columns, however
-// narrow the terminal is.
+// List prints t as kubectl prints resources. If wide is set, all columns are printed,
+// however narrow the terminal is.
 func (u *UI) List(t Table, wide, noHeaders bool) error {
 	if !wide {
 		t = u.fit(t.Narrow())
@@ -61,8 +61,8 @@ func (u *UI) List(t Table, wide, noHeaders bool) error {
 	return u.emit(out.String(), !noHeaders, t.Rows)
 }
 
-// Report prints t as a report: left aligned, three blanks between columns. A wide one
-// has all of its columns, however narrow the terminal is.
+// Report prints t as a report: left aligned, with three spaces between columns. If wide is
+// set, all columns are printed, however narrow the terminal is.
 func (u *UI) Report(t Table, wide bool) error {
 	if !wide {
 		t = u.fit(t.Narrow())
@@ -88,8 +88,8 @@ func (u *UI) Report(t Table, wide bool) error {
 	return u.emit(out.String(), true, t.Rows)
 }
 
-// emit writes a printed table without trailing blanks. Words that name a state are
-// coloured once all stands in its column, since escape codes have no width.
+// emit writes a formatted table without trailing spaces. It colours words that name a
+// state only now, because escape codes would break the alignment.
 func (u *UI) emit(text string, header bool, rows [][]string) error {
 	on := u.coloured(u.Streams.Out)
 	for line := range strings.Lines(text) {
@@ -110,7 +110,7 @@ func (u *UI) emit(text string, header bool, rows [][]string) error {
 	return nil
 }
 
-// tint colours the first word of each cell in the line that shows them.
+// tint colours the first word of each cell in the line of a row.
 func tint(line string, cells []string) string {
 	var out strings.Builder
 	for _, cell := range cells {

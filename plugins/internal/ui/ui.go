@@ -11,54 +11,53 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// UI talks to the person or program behind the streams.
+// UI writes to, and asks, the user or program behind the streams.
 type UI struct {
 	// Streams are those of the process.
 	Streams Streams
-	// Program is how the person called us: "kubectl ocm" behind kubectl, else
-	// the name of the binary.
+	// Program is the command that the user typed: "kubectl ocm" when called through
+	// kubectl, otherwise the name of the binary.
 	Program string
 	// Color is auto, always or never.
 	Color string
-	// Quiet silences progress, notes and hints, but not errors and questions.
+	// Quiet suppresses progress, notes, warnings and hints, but not errors and questions.
 	Quiet bool
-	// Interrupted is closed when the person ends the program; nil for never.
+	// Interrupted is closed when the user interrupts the program; nil means never.
 	Interrupted <-chan struct{}
 
-	// broken is why a line of result could not be written.
+	// broken is the first error of writing a result.
 	broken error
 }
 
-// Note prints one line about what is being done to stderr.
+// Note prints one line to stderr, unless quiet.
 func (u *UI) Note(format string, args ...any) {
 	if !u.Quiet {
 		u.errorLine(fmt.Sprintf(format, args...))
 	}
 }
 
-// Warn prints one warning to stderr.
+// Warn prints one warning to stderr, unless quiet.
 func (u *UI) Warn(format string, args ...any) {
 	if !u.Quiet {
 		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.own(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Next prints the one hint about what comes next, where a person reads it.
+// Next prints the command to run next to stderr, if that is a terminal, unless quiet.
 func (u *UI) Next(command string) {
 	if !u.Quiet && isTerminal(u.Streams.Err) && command != "" {
 		u.errorLine("next: " + u.own(command))
 	}
 }
 
-// Say prints one line of result to stdout. Fail tells when that was not
-// possible.
+// Say prints one line of the result to stdout. If that fails, Fail reports it.
 func (u *UI) Say(format string, args ...any) {
 	if _, err := fmt.Fprintf(u.Streams.Out, format+"\n", args...); err != nil && u.broken == nil {
 		u.broken = wrapOutput(err)
 	}
 }
 
-// own puts the name under which we were called into a command line.
+// own replaces "kubectl ocm" in text by the command that the user typed.
 func (u *UI) own(text string) string {
 	if u.Program == "" || u.Program == "kubectl ocm" {
 		return text
@@ -66,15 +65,15 @@ func (u *UI) own(text string) string {
 	return strings.ReplaceAll(text, "kubectl ocm ", u.Program+" ")
 }
 
-// Own returns a command line of ours as this person has to type it.
+// Own returns a command of this program as the user must type it.
 func (u *UI) Own(command string) string { return u.own(command) }
 
 func (u *UI) errorLine(text string) {
 	_, _ = io.WriteString(u.Streams.Err, text+"\n")
 }
 
-// Confirm asks before something is destroyed. The targets are shown first, also where
-// the answer was given, unless quiet. Without a terminal nobody can answer, so yes must be given.
+// Confirm asks for confirmation before something is destroyed. It first shows the
+// targets, even if yes is set, unless quiet. Without a terminal, yes must be set.
 func (u *UI) Confirm(yes bool, question string, targets []string) error {
 	if yes && u.Quiet {
 		return nil
@@ -92,8 +91,8 @@ func (u *UI) Confirm(yes bool, question string, targets []string) error {
 	return u.ask(question)
 }
 
-// ask puts a question on the terminal. Whoever interrupts it need not answer: the line
-// that is still read ends with the process.
+// ask asks a question on the terminal. An interrupt ends it at once; the pending read
+// ends with the process.
 func (u *UI) ask(question string) error {
 	_, _ = fmt.Fprintf(u.Streams.Err, "%s [y/N] ", question)
 	answers := make(chan bool, 1)

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recorded is a UI whose streams are kept.
+// recorded is a UI whose output is kept.
 type recorded struct {
 	*UI
 	out, err *bytes.Buffer
@@ -171,7 +171,7 @@ func TestFormats(t *testing.T) {
 	require.Equal(t, "[]", u.out.String())
 }
 
-// full is a stream that takes nothing.
+// full is a stream that cannot be written to.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
@@ -191,7 +191,7 @@ func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
 	require.NoError(t, u.Confirm(true, "Delete?", nil))
 }
 
-// TestAQuestionThatIsInterruptedEndsAtOnce: nobody answers, and nobody has to.
+// TestAQuestionThatIsInterruptedEndsAtOnce: an interrupt does not wait for an answer.
 func TestAQuestionThatIsInterruptedEndsAtOnce(t *testing.T) {
 	u := newUI(nil)
 	in, answer := io.Pipe()
@@ -209,8 +209,8 @@ func TestAQuestionThatIsInterruptedEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestTablesFitTheTerminal: on a narrow one cells are cut with a mark, then columns are
-// left out and named; states and names stay; a wide table is whole everywhere.
+// TestTablesFitTheTerminal: on a narrow terminal cells are truncated with a mark, then
+// columns are left out and named. States and names stay; -o wide shows everything.
 func TestTablesFitTheTerminal(t *testing.T) {
 	table := Table{Wide: 1, Least: []string{"CPU"}, Heads: []string{"NAME", "CPU", "OWNER", "AGE", "STATUS", "REASON"},
 		Rows: [][]string{{"cluster1", "8/12", "replicaset default/everywhere", "5m", "NotAvailableForLong", "wide"}}}
@@ -222,12 +222,12 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		55: {
 			"NAME       OWNER              AGE   STATUS\n" +
 				"cluster1   replicaset def..   5m    NotAvailableForLong\n",
-			"not shown, for want of room: CPU; -o wide shows all\n",
+			"columns not shown for lack of space: CPU; -o wide shows all\n",
 		},
 		40: {"NAME       STATUS\n" +
-			"cluster1   NotAvailableForLong\n", "not shown, for want of room: CPU, AGE, OWNER; -o wide shows all\n"},
+			"cluster1   NotAvailableForLong\n", "columns not shown for lack of space: CPU, AGE, OWNER; -o wide shows all\n"},
 		10: {"NAME       STATUS\n" +
-			"cluster1   NotAvailableForLong\n", "not shown, for want of room: CPU, AGE, OWNER; -o wide shows all\n"},
+			"cluster1   NotAvailableForLong\n", "columns not shown for lack of space: CPU, AGE, OWNER; -o wide shows all\n"},
 	} {
 		for name, show := range map[string]func(*UI) error{
 			"list":   func(u *UI) error { return u.List(table, false, false) },
