@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# "make help" lists the targets. Needed: Go, git, make, a POSIX shell.
+# "make help" lists the targets. Requires Go, git, make and a POSIX shell.
 
 VERSION := $(shell cat VERSION)
 MODULE  := github.com/kubectl-ocm/kubectl-ocm
 BIN     := bin
 DIST    := dist
 
-# What "make test" tests, and more flags for "go test", as in
+# The packages that "make test" tests, and additional flags for "go test", for example
 # make test PKG=./pkg/fleet/token ARGS='-run TestAToken -v'
 PKG  ?= ./...
 ARGS ?=
@@ -14,20 +14,20 @@ ARGS ?=
 GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 	-ldflags "-s -w -X $(MODULE)/internal/version.stamped=$(VERSION)"
 
-# Suites that drive our programs as processes of their own: the race detector would
-# see nothing but the test's own requests, and take a quarter of the time.
+# Suites that run our programs as separate processes: the race detector would see only the
+# test's own requests, and take a quarter of the time.
 PROCESSES = test/integration/(agent|fleet|hub|playground)
 
-# The race detector needs a C compiler that works.
+# The race detector needs a working C compiler.
 RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/null - >/dev/null 2>&1 && echo -race)
 
 # The krew manifest that "make release" rewrites.
 MANIFEST ?= krew-index/plugins/ocm.yaml
 
-# The commit that a release is of; none where there are changes beside the manifest.
+# The commit that is released; empty if there are changes besides the manifest.
 COMMIT = $(shell git diff --quiet HEAD -- . ':!$(MANIFEST)' 2>/dev/null && git rev-parse HEAD)
 
-# The images and the programs in them.
+# The images, each with the program in it.
 IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo \
 	helloworld-addon=./examples/helloworld-addon
 
@@ -36,7 +36,7 @@ GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{prin
 
 CONTROLLER_GEN = go tool -modfile=go.tools.mod controller-gen
 
-# The field's guides name the clusters of deploy and clean by these variables.
+# Open Cluster Management's guides use these variables for the clusters of deploy and clean.
 MANAGED_CLUSTER               ?= $(or $(MANAGED_CLUSTER_NAME),cluster1)
 HUB_KUBECONFIG_CONTEXT        ?=
 KLUSTERLET_KUBECONFIG_CONTEXT ?= $(HUB_KUBECONFIG_CONTEXT)
@@ -62,7 +62,7 @@ demo: build control-plane ## Start a hub and two managed clusters on this machin
 	@$(BIN)/demo up
 
 .PHONY: demo-down
-demo-down: ## Stop what "make demo" started and remove what it left
+demo-down: ## Stop what "make demo" started, and clean up after it
 	@mkdir -p $(BIN)
 	@$(GOBUILD) -o $(BIN)/demo ./examples/demo
 	@$(BIN)/demo down
@@ -88,7 +88,7 @@ kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; ke
 	@go run -C test/kubernetes ./build
 
 .PHONY: control-plane
-control-plane: ## The part of it that needs no nodes: all that "make test" runs
+control-plane: ## Build only the part of Kubernetes that needs no nodes (all that "make test" needs)
 	@go run -C test/kubernetes ./build -control-plane
 
 .PHONY: clean
@@ -98,19 +98,19 @@ clean: ## Remove bin/ and dist/
 ## Check
 
 .PHONY: check
-check: fmt vet lint unit budgets ## All that is fast: format, vet, lint, unit tests, budgets
+check: fmt vet lint unit budgets ## Run the fast checks: format, vet, lint, unit tests, budgets
 
 .PHONY: fmt
-fmt: ## Fail where a file is not gofmt-ed
+fmt: ## Fail if a file is not gofmt-ed
 	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 		if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## go vet, with the tests of every build tag
+vet: ## Run go vet, with the tests of every build tag
 	go vet -tags e2e,perf ./...
 
 .PHONY: lint
-lint: $(GOLANGCI) ## golangci-lint, built once from the version in tools/golangci.mod
+lint: $(GOLANGCI) ## Run golangci-lint, built once from the version in tools/golangci.mod
 	$(GOLANGCI) run ./...
 
 $(GOLANGCI):
@@ -124,21 +124,20 @@ budgets: build ## Measure the source and the binaries against their budgets
 	go run ./tools/budgets -bin $(BIN)
 
 .PHONY: deps
-deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after a wanted change
+deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after an intended change
 	go run ./tools/budgets -update
 
 .PHONY: generate
-generate: ## Write all generated files again: deepcopy functions and CRDs from the types in pkg/apis, docs/cli and tables of docs/reference
+generate: ## Regenerate all generated files: deepcopy functions and CRDs from the types in pkg/apis, docs/cli and tables of docs/reference
 	$(CONTROLLER_GEN) object paths=./pkg/apis/...
 	$(CONTROLLER_GEN) crd paths=./pkg/apis/... output:crd:dir=config/crd
 	go run ./tools/reference
 
-# Compares the tree before and after, so that it also works beside changes of
-# one's own.
+# Compares the tree before and after, so that it also works with uncommitted changes.
 TREE = git ls-files -z -co --exclude-standard | sort -zu | xargs -0 cksum 2>/dev/null
 
 .PHONY: verify
-verify: ## Fail where "make generate" or "go mod tidy" would change a file
+verify: ## Fail if "make generate" or "go mod tidy" would change a file
 	@mkdir -p $(BIN)
 	@$(TREE) > $(BIN)/tree.before || true
 	@$(MAKE) --no-print-directory generate
@@ -149,9 +148,11 @@ verify: ## Fail where "make generate" or "go mod tidy" would change a file
 ## Test
 
 .PHONY: test
-test: control-plane ## Every test that needs no root: unit, contract, and integration on real control planes
+test: control-plane ## Run every test that needs no root: unit, contract, and integration on real control planes
 	@echo "race detector: $(if $(RACE),on but for $(PROCESSES),off (no C compiler found))"
+	@# The longest suite begins first, so that nothing waits for it alone at the end.
 	@all=$$(go list $(PKG)) && status=0; \
+		all=$$(echo "$$all" | grep '/test/integration/work$$'; echo "$$all" | grep -v '/test/integration/work$$'); \
 		raced=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); rest=$$(echo "$$all" | grep -E '/($(PROCESSES))$$'); \
 		[ -z "$$rest" ] || go test -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
 		[ -z "$$raced" ] || $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 40m $(ARGS) $$raced || status=1; \
@@ -159,46 +160,46 @@ test: control-plane ## Every test that needs no root: unit, contract, and integr
 	go test -C test/kubernetes $(ARGS) ./build
 
 .PHONY: unit
-unit: ## Only the tests that start no Kubernetes
+unit: ## Run only the tests that start no Kubernetes
 	go test $(ARGS) $$(go list ./... | grep -v /test/)
 
 .PHONY: integration
-integration: control-plane ## Only the tests of the loops on real control planes
+integration: control-plane ## Run only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
 
 .PHONY: perf
-perf: control-plane ## Measure against the budgets of test/perf/*.yaml (a machine with nothing else to do; ARGS=-short: smaller fleets)
+perf: control-plane ## Measure against the budgets of test/perf/*.yaml (on an otherwise idle machine; ARGS=-short: smaller fleets)
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
 	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^TestResidentMemory$$' $(ARGS) ./test/integration/agent
 
 .PHONY: e2e
-e2e: kubernetes ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
+e2e: kubernetes ## Test on clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
 	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/harness/nodes/... ./test/e2e/...
 
-## Put it on clusters of your own (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)
+## Deploy to your own clusters (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)
 
 .PHONY: deploy
-deploy: deploy-hub deploy-spoke ## Hub and managed cluster; then approve the CSR and accept the ManagedCluster
+deploy: deploy-hub deploy-spoke ## Deploy hub and agent; then approve the CSR and accept the ManagedCluster
 
 .PHONY: deploy-hub
-deploy-hub: build ## The hub
+deploy-hub: build ## Deploy the hub
 	$(BIN)/kubectl-ocm hub init $(HUB_CONTEXT)
 
 .PHONY: deploy-spoke
-deploy-spoke: build ## The agent of MANAGED_CLUSTER
+deploy-spoke: build ## Deploy the agent of MANAGED_CLUSTER
 	$(BIN)/kubectl-ocm join $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)
 
 .PHONY: deploy-example
-deploy-example: ## The example add-on helloworld, on the hub; then "kubectl ocm addon enable helloworld -c MANAGED_CLUSTER"
+deploy-example: ## Deploy the example add-on helloworld on the hub; then "kubectl ocm addon enable helloworld -c MANAGED_CLUSTER"
 	kubectl $(HUB_CONTEXT) apply -f examples/helloworld-addon/deploy.yaml
 
 .PHONY: clean-example
-clean-example: build ## Remove it from every cluster, then from the hub
+clean-example: build ## Remove the example add-on from every cluster, then from the hub
 	$(BIN)/kubectl-ocm addon delete helloworld $(HUB_CONTEXT) --yes
 	kubectl $(HUB_CONTEXT) delete -f examples/helloworld-addon/deploy.yaml --ignore-not-found
 
 .PHONY: clean-deploy
-clean-deploy: clean-spoke clean-hub ## Both again
+clean-deploy: clean-spoke clean-hub ## Remove agent and hub
 
 .PHONY: clean-spoke
 clean-spoke: build ## Remove the agent of MANAGED_CLUSTER
