@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 )
 
-// servedBeside are versions that we serve and the facts do not hold: older
-// guides use the sets in v1beta1, and AddOnTemplate is served in v1beta1 like the other
+// servedBeside are versions that this project serves and the facts do not list: older
+// guides use sets in v1beta1, and AddOnTemplate is served in v1beta1 like the other
 // add-on kinds.
 var servedBeside = map[string]string{
 	"managedclustersets.cluster.open-cluster-management.io":        "v1beta1",
@@ -28,17 +28,26 @@ var servedBeside = map[string]string{
 	"addontemplates.addon.open-cluster-management.io":              "v1beta1",
 }
 
-// columnsBeside are printer columns that the facts do not hold: the kinds have
-// none there, so that people see names and nothing of how they are.
+// columnsBeside are printer columns that the facts do not list: there, the kinds have
+// none, so that "kubectl get" shows names but no state.
 var columnsBeside = map[string]map[Place]Fact{
 	"manifestworks.work.open-cluster-management.io": {
-		{"v1", "@column Applied"}:     {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Applied\")].status"}`},
-		{"v1", "@column Available"}:   {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Available\")].status"}`},
-		{"v1", "@column Complete"}:    {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Complete\")].status"}`},
-		{"v1", "@column Age"}:         {"date", `{"jsonPath": ".metadata.creationTimestamp"}`},
-		{"v1", "@column Progressing"}: {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Progressing\")].status", "priority": 1}`},
-		{"v1", "@column Degraded"}:    {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Degraded\")].status", "priority": 1}`},
-		{"v1", "@column Message"}:     {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Applied\")].message", "priority": 1}`},
+		{"v1", "@column Applied"}:   {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Applied\")].status"}`},
+		{"v1", "@column Available"}: {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Available\")].status"}`},
+		{"v1", "@column Complete"}:  {"string", `{"jsonPath": ".status.conditions[?(@.type==\"Complete\")].status"}`},
+		{"v1", "@column Age"}:       {"date", `{"jsonPath": ".metadata.creationTimestamp"}`},
+		{"v1", "@column Progressing"}: {
+			"string",
+			`{"jsonPath": ".status.conditions[?(@.type==\"Progressing\")].status", "priority": 1}`,
+		},
+		{"v1", "@column Degraded"}: {
+			"string",
+			`{"jsonPath": ".status.conditions[?(@.type==\"Degraded\")].status", "priority": 1}`,
+		},
+		{"v1", "@column Message"}: {
+			"string",
+			`{"jsonPath": ".status.conditions[?(@.type==\"Applied\")].message", "priority": 1}`,
+		},
 	},
 	"appliedmanifestworks.work.open-cluster-management.io": {
 		{"v1", "@column Work"}:     {"string", `{"jsonPath": ".spec.manifestWorkName"}`},
@@ -104,7 +113,7 @@ func TestDefinitionsHoldEveryFact(t *testing.T) {
 	require.Empty(t, differences, "%d of %d facts differ:\n%s", len(differences), total, strings.Join(differences, "\n"))
 }
 
-// TestCompareSeesDifferences guards the check itself.
+// TestCompareSeesDifferences tests Compare itself.
 func TestCompareSeesDifferences(t *testing.T) {
 	facts := definitions(t)["clusterclaims.cluster.open-cluster-management.io"]
 	want, err := FactsOf(facts)

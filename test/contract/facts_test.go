@@ -14,12 +14,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Place says what a fact is about: a version, or * for all of them, and either a
-// path in the schema or an @word for the definition itself.
+// Place is what a fact is about: a version, or * for all of them, and either a path in
+// the schema or an @word for the definition itself.
 type Place struct{ Version, Path string }
 
-// Fact is what holds at a place: a type, and attributes as key=JSON with
-// semicolons between them, sorted.
+// Fact is what is true of a place: a type, and sorted attributes as key=JSON, separated
+// by semicolons.
 type Fact struct{ Type, Attributes string }
 
 // Facts maps places of one definition to facts.
@@ -94,7 +94,7 @@ func FactsOf(definition *apiextensionsv1.CustomResourceDefinition) (Facts, error
 	return facts, nil
 }
 
-// compared are the attributes of a schema that facts hold.
+// compared are the attributes of a schema that facts list.
 var compared = []string{
 	"enum", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
 	"pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "nullable",
@@ -141,8 +141,8 @@ func (f Facts) walk(version, path string, schema map[string]any, required bool) 
 	}
 }
 
-// Compare returns one line for every fact that does not hold, and the places that
-// the facts do not know, both sorted.
+// Compare returns one line for every fact that is not true, and the places that no fact
+// covers, both sorted.
 func Compare(name string, want, got Facts) (differences []string, extra []Place) {
 	for place, fact := range want {
 		have, found := got[place]
@@ -195,8 +195,8 @@ func join(attributes map[string]any) string {
 	return strings.Join(parts, ";")
 }
 
-// encode writes JSON as the files do: keys sorted, a blank after commas and
-// colons, nothing escaped for HTML.
+// encode writes JSON as the files do: sorted keys, a space after commas and colons, no
+// HTML escaping.
 func encode(value any) string {
 	switch typed := value.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ import (
 // apis is the folder of the Go types.
 const apis = "../../pkg/apis"
 
-// sources calls a function with every Go file of pkg/apis that is no test.
+// sources calls visit with every Go file of pkg/apis except tests.
 func sources(t *testing.T, mode parser.Mode, visit func(path string, file *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(apis, func(path string, entry fs.DirEntry, err error) error {
@@ -36,8 +36,8 @@ func sources(t *testing.T, mode parser.Mode, visit func(path string, file *ast.F
 	require.NoError(t, err)
 }
 
-// TestTypesDependOnMachineryOnly lets everybody import the types, also the agent
-// and foreign programs, without taking a client library in.
+// TestTypesDependOnMachineryOnly makes sure that any program, such as the agent or a
+// third party's, can import the types without a client library.
 func TestTypesDependOnMachineryOnly(t *testing.T) {
 	allowed := []string{"k8s.io/apimachinery/", "k8s.io/api/", "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/"}
 	seen := 0
@@ -54,8 +54,9 @@ func TestTypesDependOnMachineryOnly(t *testing.T) {
 	require.Greater(t, seen, 50)
 }
 
-// TestWireStrings looks for the strings that peers use among the constants of pkg/apis. A changed or vanished string breaks peers.
-// Strings of our own are not in the list.
+// TestWireStrings looks for the strings that peers use among the constants of pkg/apis.
+// Changing or removing one breaks peers. Strings that only this project uses are not in
+// the list.
 func TestWireStrings(t *testing.T) {
 	text, err := os.ReadFile("testdata/wire_strings.tsv")
 	require.NoError(t, err)

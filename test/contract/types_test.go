@@ -257,8 +257,8 @@ func filler() *randfill.Filler {
 	)
 }
 
-// TestExplicitValuesReachTheServer names the fields in which a value that Go
-// holds for absent means something else than absence.
+// TestExplicitValuesReachTheServer names the fields in which a Go zero value means
+// something other than absence.
 func TestExplicitValuesReachTheServer(t *testing.T) {
 	zero, empty := int32(0), ""
 	cases := map[string]struct {
@@ -300,8 +300,8 @@ func TestExplicitValuesReachTheServer(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentForAnEmptyStatus keeps typed writers of specs from sending
-// half a status.
+// TestNothingIsSentForAnEmptyStatus makes sure that a typed client that writes a spec
+// does not send part of a status.
 func TestNothingIsSentForAnEmptyStatus(t *testing.T) {
 	s := scheme(t)
 	for _, gvk := range kinds(t) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// What an add-on of one's own does on a fleet, from the first cluster to the last.
+// TestAddOns runs a user's own add-on on a fleet, from the first cluster to the last.
 func TestAddOns(t *testing.T) {
 	a := &addOns{fleet: startFleetWith(t, []string{"helloworld-addon"}, "c1", "c2"), before: map[string][]string{}}
 	story(t,
@@ -34,20 +34,20 @@ func TestAddOns(t *testing.T) {
 	)
 }
 
-// addOns is what the chapters of TestAddOns share.
+// addOns is the state that the chapters of TestAddOns share.
 type addOns struct {
 	*fleet
-	// before is what each cluster held when all had joined.
+	// before is what each cluster held after all had joined.
 	before map[string][]string
 }
 
-// Where the agent of the add-on is.
+// Namespaces of the add-on's agent.
 const (
 	helloworld      = "helloworld"
 	helloworldAgent = "deployment/helloworld-agent"
-	// helloworldTemplate is the same of a template.
+	// helloworldTemplate is the same for the add-on from a template.
 	helloworldTemplate = "helloworld-template"
-	// placedNamespace is where it is unless a user says otherwise.
+	// placedNamespace is the namespace unless a user configures another.
 	placedNamespace = "open-cluster-management-agent-addon"
 )
 
@@ -87,7 +87,7 @@ func (a *addOns) available(t *testing.T, name, cluster string) {
 	})
 }
 
-// greet makes a ConfigMap on the hub that the add-on is to copy.
+// greet creates a ConfigMap on the hub for the add-on to copy.
 func (a *addOns) greet(t *testing.T, cluster, name string) {
 	t.Helper()
 	kubectl(t, a.hub, "-n", cluster, "create", "configmap", name, "--from-literal=hello="+cluster)
@@ -113,10 +113,10 @@ func (a *addOns) place(t *testing.T) {
 	a.available(t, helloworld, "c2")
 	a.greet(t, "c2", "greeting")
 	a.greeted(t, "c2", placedNamespace, "greeting")
-	kubectl(t, a.on("c1"), "-n", "default", "get", helloworldAgent) // it stays where its user wanted it
+	kubectl(t, a.on("c1"), "-n", "default", "get", helloworldAgent) // it stays in the namespace of its user
 }
 
-// loud is the configuration of the fleet; it leaves each agent where it is.
+// loud is the configuration of the fleet; it does not change the agents' namespaces.
 const loud = `apiVersion: addon.open-cluster-management.io/v1alpha1
 kind: AddOnDeploymentConfig
 metadata: {name: fleet, namespace: default}
@@ -125,7 +125,7 @@ spec:
   customizedVariables: [{name: Verbosity, value: "LEVEL"}]
 `
 
-// rollOut is the rollout of the guide, with a canary that has to last for seconds.
+// rollOut is the rollout of the guide, with a canary that must succeed for a few seconds.
 const rollOut = `{"spec":{"installStrategy":{"type":"Placements","placements":[{"namespace":"default","name":"everywhere",
 "configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"default","name":"fleet"}],
 "rolloutStrategy":{"type":"ProgressivePerGroup","progressivePerGroup":{
@@ -154,13 +154,14 @@ func (a *addOns) canary(t *testing.T) {
 	}
 }
 
-// loudness waits until the agent of a cluster runs at a level, and tells how long.
+// loudness waits until the agent of a cluster runs at a log level, and returns how long
+// that took.
 func (a *addOns) loudness(t *testing.T, cluster, namespace, level string) (took string) {
 	t.Helper()
 	return eventually(t, func() error { return a.speaks(t, cluster, namespace, level) }).String()
 }
 
-// speaks tells how the agent's arguments differ from a level.
+// speaks returns an error that tells how the agent's arguments differ from a level.
 func (a *addOns) speaks(t *testing.T, cluster, namespace, level string) error {
 	out, err := a.on(cluster).Kubectl(t.Context(), "-n", namespace, "get", helloworldAgent, "-o", "jsonpath={.spec.template.spec.containers[0].args}")
 	if err == nil && !strings.Contains(out, `"--verbosity=`+level+`"`) {
@@ -212,7 +213,7 @@ func (a *addOns) rotate(t *testing.T) {
 	require.NoError(t, a.hub.SignFor(t.Context(), 0))
 }
 
-// credential is the certificate of the add-on's agent; empty without one.
+// credential returns the certificate of the add-on's agent, or "".
 func (a *addOns) credential(t *testing.T, c *nodes.Cluster) string {
 	t.Helper()
 	out, err := c.Kubectl(t.Context(), "-n", placedNamespace, "get", "secret", helloworld+"-hub-kubeconfig", "-o", `jsonpath={.data.tls\.crt}`)
@@ -222,7 +223,7 @@ func (a *addOns) credential(t *testing.T, c *nodes.Cluster) string {
 	return out
 }
 
-// credentialAfter waits for another one.
+// credentialAfter waits for a certificate other than before.
 func (a *addOns) credentialAfter(t *testing.T, c *nodes.Cluster, before string) string {
 	t.Helper()
 	var now string
@@ -262,8 +263,8 @@ func (a *addOns) clean(t *testing.T) {
 	a.requireNone(t, helloworld)
 }
 
-// requireNone waits until the clusters are as they were without an add-on, and checks
-// that the hub is.
+// requireNone waits until the clusters hold what they held before the add-on, and checks
+// the same of the hub.
 func (a *addOns) requireNone(t *testing.T, name string) {
 	t.Helper()
 	for _, c := range a.managed {

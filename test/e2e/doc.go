@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests the whole of the project as a person meets it: clusters
-// with real nodes, our images in them, and the plugin's binary run from
-// outside. It asserts what can be seen by kubectl and by the plugin's output,
-// never what a process keeps to itself.
+// Package e2e tests the whole project as users see it: clusters with real nodes, the
+// project's images on them, and the plugin's binary run from outside. It asserts only
+// what kubectl and the plugin's output show, never the internals of a process.
 //
-// The suite carries the build tag e2e and needs what test/harness/nodes needs:
-// Linux, root and containerd. "make e2e" runs it. It compiles images and the
-// plugin from the tree that it lies in, and leaves nothing on the machine.
+// The suite carries the build tag e2e and needs what test/harness/nodes needs: Linux,
+// root and containerd. "make e2e" runs it. It builds the images and the plugin from its
+// own source tree, and leaves nothing on the machine.
 package e2e

@@ -23,18 +23,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// fleet is a hub and the clusters that are to be managed, on one fabric, with
-// our images on their nodes and nothing of ours in them yet.
+// fleet is a hub and the clusters to be managed, on one fabric, with the project's images
+// on their nodes and nothing of the project installed yet.
 type fleet struct {
 	hub     *nodes.Cluster
 	managed []*nodes.Cluster
-	// kubeconfig has a context for each cluster, called as it.
+	// kubeconfig has a context for each cluster, named after it.
 	kubeconfig string
 	// home is the plugin's HOME.
 	home string
 	// before is what each cluster held at the start.
 	before map[string][]string
-	// typed are the command lines of the plugin that were run.
+	// typed holds the command lines of the plugin that were run.
 	typed map[string]bool
 }
 
@@ -44,10 +44,10 @@ func startFleet(t *testing.T, names ...string) *fleet {
 	return startFleetWith(t, nil, names...)
 }
 
-// startFleetWith starts one with more images on all nodes.
+// startFleetWith starts a fleet with additional images on all nodes.
 func startFleetWith(t *testing.T, images []string, names ...string) *fleet {
 	t.Helper()
-	plugin(t) // before clusters and clocks start
+	plugin(t) // before clusters start and times are measured
 	var more []string
 	for _, name := range images {
 		more = append(more, image(t, name))
@@ -75,8 +75,8 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// run runs the plugin in the hub's network, as a person at a terminal that is
-// none would: without colours, and with one kubeconfig for all clusters.
+// run runs the plugin in the hub's network, without a terminal (hence without colours)
+// and with one kubeconfig for all clusters.
 func (f *fleet) run(t *testing.T, arguments ...string) outcome {
 	t.Helper()
 	return f.runWith(t, "", arguments...)
@@ -99,7 +99,7 @@ func (f *fleet) runWith(t *testing.T, stdin string, arguments ...string) outcome
 	return out
 }
 
-// command prepares a program for the person of run.
+// command prepares a program with the environment of run.
 func (f *fleet) command(t *testing.T, program string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, arguments...)
@@ -125,8 +125,7 @@ func (f *fleet) ocm(t *testing.T, arguments ...string) string {
 	return out.stdout
 }
 
-// refused runs the plugin, which must end with that exit code, and returns what
-// it said.
+// refused runs the plugin, which must end with this exit code, and returns its output.
 func (f *fleet) refused(t *testing.T, code int, arguments ...string) string {
 	t.Helper()
 	out := f.run(t, arguments...)
@@ -140,8 +139,8 @@ func (f *fleet) on(name string) *nodes.Cluster {
 	return f.managed[i]
 }
 
-// explain prints what a failed test needs to be understood: pods and events of
-// our namespaces, and the ends of the logs of our processes.
+// explain prints what helps to understand a failed test: pods and events of the project's
+// namespaces, and the ends of the logs of its processes.
 func (f *fleet) explain(t *testing.T) {
 	if !t.Failed() {
 		return
@@ -163,13 +162,13 @@ func (f *fleet) explain(t *testing.T) {
 	}
 }
 
-// passing are kinds whose objects come and go by themselves: Kubernetes removes
-// Events, and CSRs that were issued, after an hour.
+// passing are kinds whose objects come and go on their own: Kubernetes removes Events,
+// and issued CSRs, after an hour.
 var passing = []string{"events", "events.events.k8s.io", "certificatesigningrequests.certificates.k8s.io", "componentstatuses"}
 
-// objects lists everything that a cluster holds, of every kind that can be
-// listed: "<version> <kind> <namespace>/<name>", sorted. It fails when a kind
-// goes away meanwhile.
+// objects lists everything that a cluster holds, of every kind that can be listed:
+// "<version> <kind> <namespace>/<name>", sorted. It fails when a kind is removed in the
+// meantime.
 func objects(t *testing.T, c *nodes.Cluster) ([]string, error) {
 	t.Helper()
 	kinds := strings.Fields(kubectl(t, c, "api-resources", "--verbs=list", "--cached=false", "-o", "name"))
@@ -183,8 +182,8 @@ func objects(t *testing.T, c *nodes.Cluster) ([]string, error) {
 	return slices.Compact(rows), err
 }
 
-// requireAsBefore waits until a cluster holds what it held at the start and what
-// is named as rows of objects, no object more and none less.
+// requireAsBefore waits until a cluster holds exactly what it held at the start and the
+// given rows of objects.
 func (f *fleet) requireAsBefore(t *testing.T, c *nodes.Cluster, and ...string) {
 	t.Helper()
 	want := append(slices.Clone(f.before[c.Name]), and...)
@@ -201,8 +200,8 @@ func (f *fleet) requireAsBefore(t *testing.T, c *nodes.Cluster, and ...string) {
 	})
 }
 
-// namespaceOf is what stays on the hub of a cluster that left without force: its
-// namespace, with what Kubernetes puts into each, and its last lease.
+// namespaceOf returns what stays on the hub of a cluster that left without force: its
+// namespace, with what Kubernetes puts into each namespace, and its last lease.
 func namespaceOf(cluster string) []string {
 	return []string{
 		"v1 Namespace /" + cluster, "v1 ServiceAccount " + cluster + "/default", "v1 ConfigMap " + cluster + "/kube-root-ca.crt",
@@ -210,7 +209,7 @@ func namespaceOf(cluster string) []string {
 	}
 }
 
-// condition reads the status of a condition of an object.
+// condition returns a function that reads the status of a condition of an object.
 func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string) func(name string) string {
 	return func(name string) string {
 		query := fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].status}`, name)
@@ -222,11 +221,11 @@ func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string)
 	}
 }
 
-// folder is that of a file which a command line names.
+// folder matches the folder of a file in a command line.
 var folder = regexp.MustCompile(` -f \S*/`)
 
-// requireTyped checks that every command line of a guide was typed by the test;
-// files may have lain in another folder.
+// requireTyped checks that the test ran every command line of a guide; files may be in
+// another folder.
 func (f *fleet) requireTyped(t *testing.T, guide string, atLeast int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, guide))
@@ -250,8 +249,8 @@ func page(t *testing.T, c *nodes.Cluster, namespace string) (string, error) {
 	return c.Get(t.Context(), "/api/v1/namespaces/"+namespace+"/services/webdemo:http/proxy/")
 }
 
-// manifests returns the application of the demo as it is declared for a
-// namespace of its own, as a file.
+// manifests writes the application of the demo, declared for a namespace of its own, to a
+// file and returns its path.
 func manifests(t *testing.T, namespace string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "examples/webdemo/manifests.yaml"))

@@ -26,8 +26,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// The first steps of the field's guides by kubectl alone: our objects are
-// applied as files, and what the guides type is typed.
+// TestFirstStepsByKubectlAlone follows the first steps of Open Cluster Management's
+// guides with kubectl alone: objects are applied from files, and the commands are those
+// of the guides.
 func TestFirstStepsByKubectlAlone(t *testing.T) {
 	f := startFleet(t, "c1")
 	by := &byKubectl{fleet: f, whole: t, static: filepath.Join(t.TempDir(), "hub.yaml")}
@@ -50,9 +51,9 @@ func TestFirstStepsByKubectlAlone(t *testing.T) {
 // byKubectl is the state of TestFirstStepsByKubectlAlone.
 type byKubectl struct {
 	*fleet
-	// whole is the test of all chapters.
+	// whole is the test that runs all chapters.
 	whole *testing.T
-	// static is the file of what makes a cluster a hub.
+	// static is the file with the objects that make a cluster a hub.
 	static string
 	// requests is what "kubectl get csr -w" prints.
 	requests *screen
@@ -71,14 +72,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// String returns what stands there now.
+// String returns the output so far.
 func (s *screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// watch runs kubectl until the test ends and shows what it prints.
+// watch runs kubectl until the test ends and returns a view of its output.
 func watch(t *testing.T, c *nodes.Cluster, arguments ...string) *screen {
 	t.Helper()
 	s := &screen{}
@@ -86,7 +87,7 @@ func watch(t *testing.T, c *nodes.Cluster, arguments ...string) *screen {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Follow(ctx, s, arguments...) // it ends by being killed
+		_ = c.Follow(ctx, s, arguments...) // it is killed
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -95,7 +96,7 @@ func watch(t *testing.T, c *nodes.Cluster, arguments ...string) *screen {
 	return s
 }
 
-// file writes objects as YAML to a file that ends with the test.
+// file writes objects as YAML to a file that is removed with the test.
 func file(t *testing.T, name string, objects ...*unstructured.Unstructured) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -204,8 +205,8 @@ func (b *byKubectl) set(t *testing.T) {
 	require.Equal(t, "prod", kubectl(t, b.hub, "get", "managedclustersets.v1beta1.cluster.open-cluster-management.io", "prod", "-o", "jsonpath={.metadata.name}"))
 }
 
-// claims: the claim of the field's page on placement, by which clusters of one
-// cloud are chosen.
+// claims writes the cluster claim of Open Cluster Management's page on placement, which
+// selects the clusters of one cloud.
 func (b *byKubectl) claims(t *testing.T) {
 	b.claim(t, b.managed[0], "c1", "platform.open-cluster-management.io", "aws")
 }
@@ -238,7 +239,7 @@ spec:
 	kubectl(t, b.managed[0], "wait", "--for=condition=Ready", "pod/hello", "--timeout=180s")
 }
 
-// addOn: nobody but the hub's own process runs it, as the template says.
+// addOn enables an add-on from a template, which only the hub's own process manages.
 func (b *byKubectl) addOn(t *testing.T) {
 	const group = "apiVersion: addon.open-cluster-management.io/v1alpha1\n"
 	applyTo := func(c *nodes.Cluster, name, body string) {
@@ -304,7 +305,7 @@ spec:
 	b.hasAddOn(t)
 }
 
-// hasAddOn waits until the add-on runs on the cluster, and reads what the hub says.
+// hasAddOn waits until the add-on runs on the cluster, and checks what the hub reports.
 func (b *byKubectl) hasAddOn(t *testing.T) {
 	t.Helper()
 	eventually(t, func() error {
@@ -331,8 +332,9 @@ func (b *byKubectl) deleteAddOn(t *testing.T) {
 	kubectl(t, b.hub, "delete", "addontemplate", "hello-1")
 }
 
-// accessIsGuarded: without the right to accept clusters nobody lets one in,
-// whatever else he may write; and no cluster has a name that is Kubernetes' own.
+// accessIsGuarded checks that a user without the right to accept clusters cannot accept
+// one, whatever else the user may write, and that no cluster can have a name that is
+// reserved by Kubernetes.
 func (b *byKubectl) accessIsGuarded(t *testing.T) {
 	kubectl(t, b.hub, "create", "clusterrole", "half", "--verb=*", "--resource=managedclusters.cluster.open-cluster-management.io")
 	kubectl(t, b.hub, "create", "clusterrolebinding", "half", "--clusterrole=half", "--user=half")
@@ -364,8 +366,8 @@ func (b *byKubectl) deleteKlusterlet(t *testing.T) {
 	b.requireAsBefore(t, c)
 }
 
-// deleteClusterManager takes everything away that the hub process made, and the
-// namespace of its certificates; the files take away what was applied from them.
+// deleteClusterManager removes everything that the hub process created, and the namespace
+// of its certificates; deleting the files removes what was applied from them.
 func (b *byKubectl) deleteClusterManager(t *testing.T) {
 	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=180s")
 	definitions := kubectl(t, b.hub, "get", "crd", "-o", "name")

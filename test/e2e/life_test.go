@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// Namespaces and Deployments of ours, as people find them.
+// Namespaces and Deployments of the project.
 const (
 	hubNamespace   = "open-cluster-management"
 	agentNamespace = "open-cluster-management-agent"
@@ -26,7 +26,7 @@ const (
 	agentPods      = "deployment/klusterlet-agent"
 )
 
-// The life of a fleet, from nothing to nothing, by the plugin.
+// TestLifeOfAFleet installs, uses and removes a fleet with the plugin.
 func TestLifeOfAFleet(t *testing.T) {
 	f := startFleet(t, "c1", "c2")
 	life := &life{fleet: f, app: manifests(t, "shop")}
@@ -92,7 +92,7 @@ func (l *life) joinAndAccept(t *testing.T) {
 	t.Logf("measured: accept c2 to Available %.2f s", time.Since(begin).Seconds())
 }
 
-// awaitAvailable waits until the hub calls a cluster available.
+// awaitAvailable waits until the hub reports a cluster as available.
 func (l *life) awaitAvailable(t *testing.T, name string) {
 	t.Helper()
 	of := condition(t, l.hub, "managedcluster", name)
@@ -129,9 +129,8 @@ func (l *life) deploy(t *testing.T) {
 	require.Regexp(t, `(?m)^c1\s+web\s+True\s+True\s`, l.ocm(t, "work", "list", "-c", "c1", "--context", "hub"))
 }
 
-// repairs is how often a repair is measured; the median counts. An object that
-// is spoilt more often is taken for one that somebody else fights for, and the
-// agent slows down.
+// repairs is how often a repair is measured; the median counts. The agent backs off from
+// an object that is changed more often, as if another writer fought over it.
 const repairs = 5
 
 func (l *life) repairDeleted(t *testing.T) {
@@ -201,7 +200,7 @@ func (l *life) restartAPIServer(t *testing.T) {
 func (l *life) killAgent(t *testing.T) {
 	c := l.managed[0]
 	killed := kill(t, c, "ocm-agent")
-	// What is deleted while no agent runs must come back too.
+	// An object that is deleted while no agent runs must come back too.
 	kubectl(t, c, "-n", "shop", "delete", "service", "webdemo", "--wait=false")
 	eventually(t, func() error {
 		for _, one := range processes(t, c, "ocm-agent") {
@@ -216,7 +215,7 @@ func (l *life) killAgent(t *testing.T) {
 	l.stillDelivers(t, "after-agent-death")
 }
 
-// stillDelivers sends one more work to each cluster and takes it back.
+// stillDelivers sends one more work to each cluster and deletes it.
 func (l *life) stillDelivers(t *testing.T, name string) {
 	t.Helper()
 	for _, c := range l.managed {
@@ -236,8 +235,8 @@ func (l *life) stillDelivers(t *testing.T, name string) {
 }
 
 func (l *life) cut(t *testing.T) {
-	// The lease is renewed every two seconds, and judged late after five times
-	// that. Its last renewal may be older than that already.
+	// The lease is renewed every two seconds, and counts as late after five times that.
+	// Its last renewal may be older already.
 	last := renewed(t, l.hub, "c2")
 	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":2}}`)
 	eventually(t, func() error {
@@ -285,7 +284,7 @@ func awaitTaints(t *testing.T, hub *nodes.Cluster, cluster, want string) {
 	})
 }
 
-// renewed tells when an agent renewed its lease.
+// renewed returns when an agent last renewed its lease.
 func renewed(t *testing.T, hub *nodes.Cluster, cluster string) string {
 	t.Helper()
 	return kubectl(t, hub, "-n", cluster, "get", "lease", "managed-cluster-lease", "-o", "jsonpath={.spec.renewTime}")
@@ -341,8 +340,8 @@ func (l *life) refuseClean(t *testing.T) {
 	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=5s")
 }
 
-// unjoin takes c1 away as a person should, and c2 with force, which also removes
-// the namespace that stood for it on the hub.
+// unjoin removes c1 in the recommended way, and c2 with force, which also removes its
+// namespace on the hub.
 func (l *life) unjoin(t *testing.T) {
 	for _, c := range l.managed {
 		arguments := []string{"unjoin", c.Name, "--context", c.Name, "--hub-context", "hub", "--yes"}
@@ -369,12 +368,12 @@ func (l *life) clean(t *testing.T) {
 	l.requireAsBefore(t, l.hub, namespaceOf("c1")...)
 }
 
-// uidOf reads the UID of an object in namespace shop; "" is absent.
+// uidOf returns the UID of an object in namespace shop, or "" when it is absent.
 func uidOf(t *testing.T, c *nodes.Cluster, kind, name string) string {
 	return uidIn(t, c, "shop", kind, name)
 }
 
-// uidIn reads the UID of an object; "" is absent.
+// uidIn returns the UID of an object, or "" when it is absent.
 func uidIn(t *testing.T, c *nodes.Cluster, namespace, kind, name string) string {
 	t.Helper()
 	return kubectl(t, c, "-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}")
@@ -388,7 +387,7 @@ func processes(t *testing.T, c *nodes.Cluster, program string) []nodes.Process {
 	return slices.DeleteFunc(all, func(one nodes.Process) bool { return one.Command != program })
 }
 
-// held tells the memory of the only process of a program, and of its container.
+// held returns the memory of the only process of a program, and of its container.
 func held(t *testing.T, c *nodes.Cluster, program string) string {
 	t.Helper()
 	found := processes(t, c, program)
@@ -398,7 +397,7 @@ func held(t *testing.T, c *nodes.Cluster, program string) string {
 	return found[0].Memory.String() + ", working set of the container " + memory.MiB(set)
 }
 
-// median is the middle one.
+// median returns the median.
 func median(took []time.Duration) time.Duration {
 	slices.Sort(took)
 	return took[len(took)/2].Round(time.Millisecond)

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// Everything that can happen between clusters and their hub, as
-// docs/guides/registration.md tells it, with the commands as typed there.
+// TestRegistration runs everything that docs/guides/registration.md describes between
+// clusters and their hub, with the commands of the guide.
 func TestRegistration(t *testing.T) {
 	r := &registration{fleet: startFleet(t, "c1", "c2"), app: manifests(t, "shop")}
 	story(t,
@@ -48,15 +48,15 @@ func TestRegistration(t *testing.T) {
 	)
 }
 
-// registration is what the chapters of TestRegistration share.
+// registration is the state that the chapters of TestRegistration share.
 type registration struct {
 	*fleet
 	app string
-	// pod is the application's pod on c1, which nothing may touch.
+	// pod is the application's pod on c1, which must stay untouched.
 	pod string
 }
 
-// make runs make in the hub's network, as the guides of the field do.
+// make runs make in the hub's network, as Open Cluster Management's guides do.
 func (f *fleet) make(t *testing.T, arguments ...string) string {
 	t.Helper()
 	dir, err := filepath.Abs(root)
@@ -81,7 +81,7 @@ func (r *registration) deployHub(t *testing.T) {
 	require.Contains(t, out, "join a cluster:")
 }
 
-// ask types what hub token prints, but for the context.
+// ask runs the command that "hub token" prints, except for the context.
 func (r *registration) ask(t *testing.T) {
 	line := strings.TrimSpace(r.ocm(t, "hub", "token", "--cluster", "c1", "--context", "hub"))
 	echo, join, piped := strings.Cut(strings.Replace(line, "<its context>", "c1", 1), " | ")
@@ -99,8 +99,7 @@ func (r *registration) ask(t *testing.T) {
 	require.NotEqual(t, "True", condition(t, r.hub, "managedcluster", "c1")("HubAcceptedManagedCluster"))
 }
 
-// requests lists what became of the certificate requests of a cluster, the
-// oldest first.
+// requests lists the outcomes of the certificate requests of a cluster, oldest first.
 func (r *registration) requests(t *testing.T, cluster string) []string {
 	t.Helper()
 	rows := kubectl(t, r.hub, "get", "csr", "-l", "open-cluster-management.io/cluster-name="+cluster, "--sort-by=.metadata.creationTimestamp", "--no-headers")
@@ -112,8 +111,8 @@ func (r *registration) requests(t *testing.T, cluster string) []string {
 	return out
 }
 
-// trouble is what the agent says of its hub on its own cluster; empty when all
-// is well.
+// trouble returns what the agent reports about its hub on the managed cluster; empty
+// without trouble.
 func trouble(t *testing.T, c *nodes.Cluster) string {
 	t.Helper()
 	const query = `jsonpath={range .status.conditions[?(@.type=="HubConnectionDegraded")]}{.status}: {.message}{end}`
@@ -124,7 +123,7 @@ func trouble(t *testing.T, c *nodes.Cluster) string {
 	return said
 }
 
-// awaitTrouble waits until the agent says that on its own cluster.
+// awaitTrouble waits until the agent reports want on the managed cluster.
 func awaitTrouble(t *testing.T, c *nodes.Cluster, want string) time.Duration {
 	t.Helper()
 	return eventually(t, func() error {
@@ -166,7 +165,7 @@ func (r *registration) deny(t *testing.T) {
 	t.Logf("measured: asked again %.0f s after the denial was told", took.Seconds())
 }
 
-// same is an error when what is there is not what is wanted yet.
+// same returns an error while have differs from want.
 func same(want, have []string) error {
 	if strings.Join(want, " ") != strings.Join(have, " ") {
 		return fmt.Errorf("there is %q, not %q", have, want)
@@ -181,14 +180,14 @@ func (r *registration) accept(t *testing.T) {
 	r.lease(t, "c1", 2)
 }
 
-// lease changes how often a cluster reports, in seconds. Five times that without
-// a report is Unknown.
+// lease changes how often a cluster reports, in seconds. After five times that without a
+// report, it is Unknown.
 func (r *registration) lease(t *testing.T, cluster string, seconds int) {
 	t.Helper()
 	kubectl(t, r.hub, "patch", "managedcluster", cluster, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"leaseDurationSeconds":%d}}`, seconds))
 }
 
-// awaitAvailability waits until the hub says so of a cluster.
+// awaitAvailability waits until the hub reports this availability of a cluster.
 func (r *registration) awaitAvailability(t *testing.T, cluster, want string) time.Duration {
 	t.Helper()
 	of := condition(t, r.hub, "managedcluster", cluster)
@@ -209,13 +208,13 @@ func (r *registration) denyAndAcceptAgain(t *testing.T) {
 	require.Contains(t, r.ocm(t, "check", "--context", "hub"), "OCM0306 it is denied")
 	seen := r.run(t, "check", "spoke", "--context", "c1", "--hub-context", "hub")
 	require.Equal(t, 3, seen.code, seen.stderr)
-	require.Contains(t, seen.stdout, "OCM0403 the agent is not well\n      cause: HubConnectionDegraded=True")
+	require.Contains(t, seen.stdout, "OCM0403 the agent is unhealthy\n      cause: HubConnectionDegraded=True")
 	r.ocm(t, "accept", "c1", "--wait", "--context", "hub")
 	r.awaitAvailability(t, "c1", "True")
 	require.Equal(t, []string{"Denied", "Approved,Issued"}, r.requests(t, "c1"), "the certificate it has is good")
 }
 
-// sets: the hub's own admission and loops stand behind the commands.
+// sets tests the commands for cluster sets against the hub's admission and controllers.
 func (r *registration) sets(t *testing.T) {
 	r.ocm(t, "clusterset", "create", "prod", "--context", "hub")
 	r.ocm(t, "clusterset", "add", "prod", "-c", "c1", "--context", "hub")
@@ -243,14 +242,14 @@ func (r *registration) deploy(t *testing.T) {
 	require.Contains(t, r.pod, " Running 0")
 }
 
-// podOf tells which pod the application runs in, and how often it was started.
+// podOf returns the application's pod, and how often it was started.
 func (r *registration) podOf(t *testing.T) string {
 	t.Helper()
 	const query = `jsonpath={range .items[*]}{.metadata.uid} {.status.phase} {.status.containerStatuses[*].restartCount}{end}`
 	return kubectl(t, r.on("c1"), "-n", "shop", "get", "pods", "-o", query)
 }
 
-// requireUntouched: nothing has happened to the application.
+// requireUntouched checks that the application's pod is the same and was not restarted.
 func (r *registration) requireUntouched(t *testing.T) {
 	t.Helper()
 	require.Equal(t, r.pod, r.podOf(t), "the application's pod")
@@ -261,8 +260,8 @@ func (r *registration) requireUntouched(t *testing.T) {
 func (r *registration) outage(t *testing.T) {
 	c := r.on("c1")
 	require.NoError(t, r.hub.KillProcess(nodes.APIServer))
-	awaitTrouble(t, c, "The hub does not answer since")
-	// Longer than the grace of the lease: the hub has to find it out of date.
+	awaitTrouble(t, c, "The hub has not answered since")
+	// Wait longer than the grace period of the lease, so that the hub finds it expired.
 	down := time.Now()
 	eventually(t, func() error {
 		if time.Since(down) < 12*time.Second {
@@ -284,7 +283,7 @@ func (r *registration) outage(t *testing.T) {
 	r.requireUntouched(t)
 }
 
-// short is how long certificates live in the chapters about their end.
+// short is the lifetime of certificates in the chapters about their expiry.
 const short = 40 * time.Second
 
 func (r *registration) rotate(t *testing.T) {
@@ -311,7 +310,8 @@ func (r *registration) rotate(t *testing.T) {
 	require.NotContains(t, r.requests(t, "c2"), "Denied")
 }
 
-// joinInOldWords joins and accepts a cluster by the words of the field's guides.
+// joinInOldWords joins and accepts a cluster with the commands of Open Cluster
+// Management's guides.
 func (r *registration) joinInOldWords(t *testing.T, cluster string) {
 	t.Helper()
 	var token map[string]any
@@ -321,7 +321,7 @@ func (r *registration) joinInOldWords(t *testing.T, cluster string) {
 	r.ocm(t, "accept", "--clusters", cluster, "--wait", "--context", "hub")
 }
 
-// certificate is the agent's.
+// certificate returns the agent's certificate.
 func certificate(t *testing.T, c *nodes.Cluster) string {
 	t.Helper()
 	return kubectl(t, c, "-n", agentNamespace, "get", "secret", "hub-kubeconfig-secret", "-o", `jsonpath={.data.tls\.crt}`)
@@ -340,7 +340,7 @@ func (r *registration) expire(t *testing.T) {
 }
 
 func (r *registration) oneName(t *testing.T) {
-	// A cluster whose agent starts anew gets its name back from a person.
+	// A cluster whose agent starts over gets its name back from an administrator.
 	r.forgetIdentity(t, r.on("c1"))
 	r.awaitPending(t, "c1")
 	r.ocm(t, "accept", "c1", "--replace", "--context", "hub")
@@ -350,7 +350,7 @@ func (r *registration) oneName(t *testing.T) {
 	c := r.on("c2")
 	said := r.refused(t, 6, "join", "c1", "--context", "c2", "--hub-context", "hub", "--accept")
 	require.Contains(t, said, "c2")
-	// Who edits the spec changes nothing while the agent has its certificate.
+	// Editing the spec changes nothing while the agent has its certificate.
 	kubectl(t, c, "patch", "klusterlet", "klusterlet", "--type=merge", "-p", `{"spec":{"clusterName":"c1"}}`)
 	eventually(t, func() error {
 		if condition(t, c, "klusterlet", "klusterlet")("SpecSupported") != "False" {
@@ -359,7 +359,7 @@ func (r *registration) oneName(t *testing.T) {
 		return nil
 	})
 	require.Empty(t, trouble(t, c))
-	// A clone of a machine, or a manifest that was copied, goes past the plugin.
+	// A cloned machine, or a copied manifest, bypasses the plugin.
 	r.forgetIdentity(t, c)
 	of := condition(t, r.hub, "managedcluster", "c1")
 	eventually(t, func() error {
@@ -411,7 +411,7 @@ func (r *registration) removedOffline(t *testing.T) {
 	require.NoError(t, c.Heal(t.Context()))
 	awaitTrouble(t, c, "the hub has no ManagedCluster of this name any more")
 	r.killAgentOf(t, c)
-	awaitTrouble(t, c, "or it was removed from the hub (join it again to ask anew)")
+	awaitTrouble(t, c, "or it was removed from the hub (join it again to request access)")
 	require.Empty(t, uidIn(t, r.hub, "", "managedcluster", "c2"), "nobody called it back")
 	require.Contains(t, r.ocm(t, "join", "c2", "--context", "c2", "--hub-context", "hub", "--accept"), "c2 joined hub hub")
 	r.lease(t, "c2", 2)
@@ -420,7 +420,7 @@ func (r *registration) removedOffline(t *testing.T) {
 func (r *registration) move(t *testing.T) {
 	before := r.requests(t, "c1")
 	require.NoError(t, r.hub.Abandon(t.Context()))
-	awaitTrouble(t, r.on("c1"), "The hub does not answer since")
+	awaitTrouble(t, r.on("c1"), "The hub has not answered since")
 	r.pointAt(t, r.hub.Elsewhere)
 	for _, c := range r.managed {
 		said := r.run(t, "join", c.Name, "--context", c.Name, "--hub-context", "hub")
@@ -430,7 +430,7 @@ func (r *registration) move(t *testing.T) {
 		r.awaitAvailability(t, c.Name, "True")
 	}
 	require.Equal(t, before, r.requests(t, "c1"), "nobody had to approve anything")
-	eventually(t, func() error { // its record bears the address of the hub
+	eventually(t, func() error { // its record has the address of the hub
 		records := strings.Fields(kubectl(t, r.on("c1"), "get", "appliedmanifestworks", "-o", "jsonpath={.items[*].metadata.name}"))
 		if len(records) != 1 {
 			return fmt.Errorf("one work is recorded as %q", records)
@@ -443,7 +443,7 @@ func (r *registration) move(t *testing.T) {
 	kubectl(t, r.hub, "-n", "c1", "delete", "manifestwork", "after-the-move", "--timeout=180s")
 }
 
-// pointAt changes where the person's context "hub" leads.
+// pointAt changes the server of the context "hub".
 func (r *registration) pointAt(t *testing.T, way nodes.Way) {
 	t.Helper()
 	kubectl(t, r.hub, "--kubeconfig="+r.kubeconfig, "config", "set-cluster", "hub", "--server="+way.Server, "--certificate-authority="+way.CAFile, "--embed-certs")
@@ -459,7 +459,7 @@ func (r *registration) goneForGood(t *testing.T) {
 		require.Empty(t, uidIn(t, r.hub, "", kind, "c2"), kind)
 	}
 	require.NotContains(t, r.ocm(t, "cluster", "list", "--context", "hub"), "c2")
-	// It was found again; what ran there is left until somebody says otherwise.
+	// The cluster is found again; what ran there stays until it is deleted.
 	require.NoError(t, c.Heal(t.Context()))
 	r.ocm(t, "unjoin", "c2", "--context", "c2", "--keep-works", "--yes")
 	require.Contains(t, r.ocm(t, "unjoin", "--cluster-name", "c2", "--context", "c2", "--yes"), "unchanged")
@@ -519,7 +519,7 @@ func (r *registration) loopback(t *testing.T) {
 	require.Empty(t, uidIn(t, r.hub, "", "managedcluster", "local"))
 }
 
-// held is all that a cluster holds now but join tokens, which end by themselves;
+// held lists all that a cluster holds now except join tokens, which expire on their own;
 // see objects.
 func (f *fleet) held(t *testing.T, c *nodes.Cluster) []string {
 	t.Helper()
@@ -552,5 +552,5 @@ func (r *registration) cleanHub(t *testing.T) {
 	r.requireAsBefore(t, r.hub, namespaceOf("c1")...)
 }
 
-// guide: every command line of the guide was typed above.
+// guide checks that every command line of the guide was run above.
 func (r *registration) guide(t *testing.T) { r.requireTyped(t, "docs/guides/registration.md", 11) }

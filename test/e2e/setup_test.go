@@ -23,17 +23,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
-// Patience of the suite: how long it looks for something that must become so,
-// and how often. It is no budget: what is measured is logged.
+// Patience of the suite: how long and how often it polls. It is not a budget:
+// measurements are logged.
 const (
 	patience = 3 * time.Minute
 	tick     = 20 * time.Millisecond
 )
 
-// root is the folder of the module, as seen from this package.
+// root is the folder of the module, relative to this package.
 const root = "../.."
 
-// programs are the images of the project and the main packages in them.
+// programs maps the images of the project to the main packages in them.
 var programs = map[string]string{
 	"ocm-hub":          "./controllers/ocm-hub",
 	"ocm-agent":        "./controllers/ocm-agent",
@@ -41,8 +41,8 @@ var programs = map[string]string{
 	"helloworld-addon": "./examples/helloworld-addon",
 }
 
-// built holds what tests asked for: archives of images, and the plugin. Each is
-// built once, from the tree as it is.
+// built holds what tests have built: archives of images, and the plugin. Each is built
+// once, from the current tree.
 var built = struct {
 	sync.Mutex
 	dir   string
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// version is that of images and plugin.
+// version returns the version of images and plugin.
 func version(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "VERSION"))
@@ -69,7 +69,7 @@ func version(t *testing.T) string {
 	return strings.TrimSpace(string(content))
 }
 
-// once returns what make returned for a name, calling it if that was not done.
+// once returns what build returned for a name, and calls it the first time.
 func once(t *testing.T, name string, build func(ctx context.Context, dir string) (string, error)) string {
 	t.Helper()
 	built.Lock()
@@ -119,8 +119,8 @@ func kubectl(t *testing.T, c *nodes.Cluster, arguments ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// eventually waits until check returns no error, and shows its last one when
-// that does not come. It returns how long it took.
+// eventually waits until check returns no error, and fails with its last error when it
+// does not. It returns how long that took.
 func eventually(t *testing.T, check func() error) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -133,8 +133,8 @@ func eventually(t *testing.T, check func() error) time.Duration {
 	return time.Since(begin)
 }
 
-// story runs the chapters one after the other and ends with the first that
-// fails, because each stands on those before.
+// story runs the chapters one after the other and ends with the first that fails, because
+// each depends on those before.
 func story(t *testing.T, chapters ...chapter) {
 	t.Helper()
 	for _, one := range chapters {
@@ -152,5 +152,5 @@ type chapter struct {
 	run  func(*testing.T)
 }
 
-// errAbsent is what checks return for what has not come yet.
+// errAbsent is returned by checks for what is not there yet.
 var errAbsent = errors.New("not there yet")

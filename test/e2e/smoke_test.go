@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// Two clusters run pods of our images, serve them, and can be cut off from each
-// other: what every other test here stands on.
+// TestClustersRunPods checks what every other test here depends on: two clusters run pods
+// of the project's images, serve them, and can be cut off from each other.
 func TestClustersRunPods(t *testing.T) {
 	archive := image(t, "webdemo")
 	begin := time.Now()
@@ -67,13 +67,13 @@ func TestClustersRunPods(t *testing.T) {
 	}
 }
 
-// reach asks kube-apiserver of one cluster from inside another.
+// reach calls kube-apiserver of one cluster from inside another.
 func reach(t *testing.T, from, to *nodes.Cluster) error {
 	_, err := from.Kubectl(t.Context(), "--kubeconfig="+to.Kubeconfig, "--request-timeout=2s", "get", "--raw", "/readyz")
 	return err
 }
 
-// residentIn sums up what the processes of a cluster hold.
+// residentIn returns the total resident memory of the processes of a cluster.
 func residentIn(t *testing.T, c *nodes.Cluster) string {
 	processes, err := c.Processes()
 	require.NoError(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// work writes a ManifestWork with one ConfigMap of the same name, as a person
-// would who has read the API's page, and returns the file.
+// work writes a ManifestWork with one ConfigMap of the same name, as the page of the API
+// shows it, and returns the file.
 func work(t *testing.T, cluster, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".yaml")
@@ -41,8 +41,8 @@ spec:
 	return path
 }
 
-// kill ends the only process of a program in a cluster's pods without warning,
-// and returns its number.
+// kill ends the only process of a program in a cluster's pods without warning, and
+// returns its PID.
 func kill(t *testing.T, c *nodes.Cluster, program string) int {
 	t.Helper()
 	found := processes(t, c, program)

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// What people send to clusters, and what happens to it there, with pods that
-// really run.
+// TestWorks sends works to a cluster and checks what happens to them there, with pods
+// that really run.
 func TestWorks(t *testing.T) {
 	w := &works{fleet: startFleet(t, "c1"), app: manifests(t, "shop")}
 	story(t,
@@ -41,10 +41,10 @@ func TestWorks(t *testing.T) {
 	)
 }
 
-// workGuide tells what the chapters type.
+// workGuide is the guide whose commands the chapters run.
 const workGuide = "docs/guides/work.md"
 
-// works is what the chapters of TestWorks share.
+// works is the state that the chapters of TestWorks share.
 type works struct {
 	*fleet
 	app string
@@ -58,8 +58,8 @@ func (w *works) join(t *testing.T) {
 	w.before = w.held(t, w.on("c1"))
 }
 
-// text writes a text to a file that ends with the test; VERSION is that of the
-// images.
+// text writes a text to a file that is removed with the test; VERSION is replaced by that
+// of the images.
 func text(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -67,7 +67,7 @@ func text(t *testing.T, name, content string) string {
 	return path
 }
 
-// block writes a file as the guide shows it: the fenced text that begins with its
+// block writes a file as the guide shows it: the fenced block that begins with the file's
 // name.
 func (w *works) block(t *testing.T, name string) string {
 	t.Helper()
@@ -80,21 +80,20 @@ func (w *works) block(t *testing.T, name string) string {
 	return text(t, name, content)
 }
 
-// kubectl types a line of kubectl, as the guide does.
+// kubectl runs a kubectl command line of the guide.
 func (w *works) kubectl(t *testing.T, c *nodes.Cluster, arguments ...string) {
 	t.Helper()
 	kubectl(t, c, arguments...)
 	w.typed["kubectl --context "+c.Name+" "+strings.Join(arguments, " ")] = true
 }
 
-// await waits by kubectl for a condition of a work.
+// await waits with kubectl for a condition of a work.
 func (w *works) await(t *testing.T, name, condition string) {
 	t.Helper()
 	kubectl(t, w.hub, "-n", "c1", "wait", "--for=condition="+condition, "manifestwork/"+name, "--timeout=180s")
 }
 
-// said waits until a manifest of a work has a condition whose message holds a
-// text.
+// said waits until a manifest of a work has a condition whose message contains a text.
 func (w *works) said(t *testing.T, name string, ordinal int, condition, status, message string) {
 	t.Helper()
 	query := fmt.Sprintf(`jsonpath={range .status.resourceStatus.manifests[%d].conditions[?(@.type==%q)]}{.status}: {.message}{end}`, ordinal, condition)
@@ -119,8 +118,8 @@ func (w *works) deploy(t *testing.T) {
 	require.Regexp(t, `(?m)^c1 +web +True +True +4/4 `, w.ocm(t, "work", "list", "--context", "hub"))
 }
 
-// look: nothing differs, seen from either side, until somebody changes what the
-// agent leaves alone; a Pod leads back to its work.
+// look checks that neither side shows a difference until a field is changed that the
+// agent leaves alone, and that a Pod leads back to its work.
 func (w *works) look(t *testing.T) {
 	require.Contains(t, w.ocm(t, "work", "tree", "web", "--context", "hub"), "webdemo")
 	require.Empty(t, w.ocm(t, "work", "diff", "web", "--live", "-c", "c1", "--context", "hub"))
@@ -133,8 +132,8 @@ func (w *works) look(t *testing.T) {
 	)
 }
 
-// definition: the kind comes with its objects; the right to write them is
-// somebody's to give, and is told when it is missing.
+// definition sends a kind together with its objects; a user has to grant the right to
+// write them, and the status names it while it is missing.
 func (w *works) definition(t *testing.T) {
 	c := w.on("c1")
 	w.kubectl(t, w.hub, "apply", "-f", w.block(t, "widgets.yaml"))
@@ -188,7 +187,7 @@ func (w *works) scaler(t *testing.T) {
 	kubectl(t, c, "set", "env", "deployment/scaled", "MESSAGE=mine")
 	become("2 declared")
 	kubectl(t, c, "rollout", "status", "deployment/scaled", "--timeout=180s")
-	// A change of the work itself leaves them alone too.
+	// A change of the work itself does not touch them either.
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	kubectl(t, w.hub, "apply", "-f", text(t, "again.yaml", strings.Replace(string(content), "value: declared", "value: again", 1)))
@@ -220,7 +219,7 @@ func (w *works) executor(t *testing.T) {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// many are the ConfigMaps of the work of that many objects.
+// many returns the ConfigMaps of the work with many objects.
 func (w *works) many(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	list, err := w.on("c1").Dynamic().Resource(configMaps).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: "many=yes"})
@@ -260,7 +259,8 @@ func (w *works) kill(t *testing.T) {
 	}
 }
 
-// requireRecorded: the work's record names exactly the objects that are there.
+// requireRecorded checks that the AppliedManifestWork names exactly the objects that
+// exist.
 func (w *works) requireRecorded(t *testing.T, name string, want int) {
 	t.Helper()
 	const query = `jsonpath={range .items[*]}{range .status.appliedResources[*]}{.name} {.uid}{"\n"}{end}{end}`
@@ -283,12 +283,12 @@ func (w *works) requireRecorded(t *testing.T, name string, want int) {
 	})
 }
 
-// away is how long the hub is not there.
+// away is how long the hub is unreachable.
 const away = time.Minute
 
 func (w *works) outage(t *testing.T) {
 	c := w.on("c1")
-	eventually(t, func() error { // the pods of works that are gone end in their own time
+	eventually(t, func() error { // pods of deleted works end later
 		const ending = `jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}`
 		if names := kubectl(t, c, "get", "pods", "--all-namespaces", "-o", ending); names != "" {
 			return fmt.Errorf("the pods %s are still there", names)
@@ -321,8 +321,7 @@ func (w *works) outage(t *testing.T) {
 	eventually(t, func() error { return same(before, w.held(t, c)) }) // nothing was deleted, and nothing else is there
 }
 
-// spoil deletes an object and changes another, and waits until both are as they
-// were declared.
+// spoil deletes an object and changes another, and waits until both are repaired.
 func (w *works) spoil(t *testing.T, c *nodes.Cluster, round int) {
 	t.Helper()
 	old := uidOf(t, c, "configmap", "webdemo")

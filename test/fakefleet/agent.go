@@ -25,13 +25,14 @@ import (
 const (
 	// callTimeout bounds one request of a running agent.
 	callTimeout = 10 * time.Second
-	// firstPause and lastPause bound the pause after a watch that broke; it
-	// doubles, and up to as much again is drawn, as client-go does it.
+	// firstPause and lastPause bound the pause after a broken watch. It doubles each
+	// time, plus a random part of up to its own length, as in client-go.
 	firstPause, lastPause = 800 * time.Millisecond, 30 * time.Second
-	// firstRetry and lastRetry bound that after a lease that was not renewed; it
-	// doubles, and a quarter more or less is drawn, as ocm-agent does it.
+	// firstRetry and lastRetry bound the pause after a failed renewal. It doubles each
+	// time, plus or minus a random quarter, as in ocm-agent.
 	firstRetry, lastRetry = time.Second, 16 * time.Second
-	// stretch is how much longer than its duration a lease may wait.
+	// stretch is the largest random part, as a fraction of the lease duration, that is
+	// added to the time between two renewals.
 	stretch = 0.25
 )
 
@@ -79,7 +80,7 @@ func (a *agent) trouble(err error) {
 	}
 }
 
-// pause is how long to wait after n broken watches in a row.
+// pause returns how long to wait after n broken watches in a row.
 func (a *agent) pause(n int) time.Duration {
 	least := min(firstPause<<min(n, 10), lastPause)
 	a.mu.Lock()
@@ -87,7 +88,7 @@ func (a *agent) pause(n int) time.Duration {
 	return least + time.Duration(a.random.Float64()*float64(least))
 }
 
-// wait waits, or returns false when ctx ends.
+// wait waits for d, or returns false when ctx ends first.
 func (a *agent) wait(ctx context.Context, d time.Duration) bool {
 	timer := a.fleet.o.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -113,8 +114,8 @@ func available(mc *clusterv1.ManagedCluster) bool {
 		apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionAvailable)
 }
 
-// report writes the status, if it does not say already that the cluster is
-// there. A conflict is returned: the caller has, or gets, a newer view.
+// report writes the status, unless it already reports the cluster as available. A
+// conflict is returned: the caller has, or gets, a newer copy.
 func (a *agent) report(ctx context.Context, mc *clusterv1.ManagedCluster) error {
 	if !accepted(mc) || available(mc) {
 		return nil
@@ -123,8 +124,18 @@ func (a *agent) report(ctx context.Context, mc *clusterv1.ManagedCluster) error 
 	status := a.fleet.o.Report(a.cluster, a.fleet.draw(a.cluster))
 	status.Conditions = mc.Status.Conditions
 	for _, c := range []metav1.Condition{
-		{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, Message: "Managed cluster joined"},
-		{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable, Message: "Managed cluster is available"},
+		{
+			Type:    clusterv1.ConditionJoined,
+			Status:  metav1.ConditionTrue,
+			Reason:  clusterv1.ReasonManagedClusterJoined,
+			Message: "Managed cluster joined",
+		},
+		{
+			Type:    clusterv1.ConditionAvailable,
+			Status:  metav1.ConditionTrue,
+			Reason:  clusterv1.ReasonManagedClusterAvailable,
+			Message: "Managed cluster is available",
+		},
 	} {
 		c.ObservedGeneration = mc.Generation
 		reconcile.SetCondition(&status.Conditions, c, now)
@@ -140,8 +151,8 @@ func (a *agent) report(ctx context.Context, mc *clusterv1.ManagedCluster) error 
 	}, nil)
 }
 
-// watch follows the one ManagedCluster until ctx ends, and reports when that is
-// due. A watch that breaks goes on from where it was.
+// watch watches the one ManagedCluster until ctx ends, and reports when that is due. A
+// broken watch resumes where it stopped.
 func (a *agent) watch(ctx context.Context, mc *clusterv1.ManagedCluster) {
 	version := mc.ResourceVersion
 	seen := func(kind string, raw json.RawMessage) error {
@@ -166,7 +177,7 @@ func (a *agent) watch(ctx context.Context, mc *clusterv1.ManagedCluster) {
 			query: "watch=1&allowWatchBookmarks=true&fieldSelector=metadata.name%3D" + a.cluster + "&resourceVersion=" + version,
 		}, seen)
 		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
-			// From whatever the API server holds, which comes first.
+			// Start from the API server's cached state, which is sent first.
 			version = "0"
 		}
 		if ctx.Err() == nil {
@@ -181,8 +192,7 @@ func (a *agent) watch(ctx context.Context, mc *clusterv1.ManagedCluster) {
 	}
 }
 
-// duration takes over how often the lease is to be renewed; another one is
-// followed at once.
+// duration adopts the cluster's lease duration; a change takes effect immediately.
 func (a *agent) duration(mc *clusterv1.ManagedCluster) {
 	seconds := mc.Spec.LeaseDurationSeconds
 	if seconds <= 0 {
@@ -198,7 +208,7 @@ func (a *agent) duration(mc *clusterv1.ManagedCluster) {
 	}
 }
 
-// next sets when the lease is renewed next.
+// next schedules the next renewal of the lease.
 func (a *agent) next(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,7 +218,7 @@ func (a *agent) next(d time.Duration) {
 	a.timer = a.fleet.o.Clock.AfterFunc(d, func() { go a.beat() })
 }
 
-// beat renews the lease, and sets when that is done next.
+// beat renews the lease and schedules the next renewal.
 func (a *agent) beat() {
 	ctx, cancel := context.WithTimeout(a.fleet.ctx, callTimeout)
 	defer cancel()

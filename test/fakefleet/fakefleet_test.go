@@ -34,7 +34,7 @@ var (
 	leases   = coordinationv1.SchemeGroupVersion.WithResource("leases")
 )
 
-// scene is a hub that lets every cluster in.
+// scene is a hub that accepts every cluster.
 type scene struct {
 	*harness.Cluster
 	t      *testing.T
@@ -75,7 +75,7 @@ func (s *scene) renewed(name string) time.Time {
 	return lease.Spec.RenewTime.Time
 }
 
-// shorten lets the agent of a cluster renew every second.
+// shorten makes the agent of a cluster renew every second.
 func (s *scene) shorten(name string) {
 	s.t.Helper()
 	_, err := s.dyn.Resource(clusters).Patch(s.t.Context(), name, types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":1}}`), metav1.PatchOptions{})
@@ -95,7 +95,7 @@ func TestSimulatedAgentsOfARealHub(t *testing.T) {
 func (s *scene) joins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	letting := make(chan error, 1)
-	go func() { letting <- s.person.LetIn(ctx, 2) }()
+	go func() { letting <- s.person.AcceptAll(ctx, 2) }()
 	names := []string{"c-0", "c-1", "c-2"}
 	require.NoError(t, s.fleet.Prepare(names[0]))
 	joined := make(chan error, len(names))

@@ -21,7 +21,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// UserAgent is what agents call themselves, in audit logs for example.
+// UserAgent is the user agent of simulated agents, as audit logs show it.
 const UserAgent = "fakefleet-agent"
 
 // schemaless stands for a resource in errors that name none.
@@ -29,26 +29,25 @@ var schemaless = schema.GroupResource{}
 
 // Options of a Fleet.
 type Options struct {
-	// Bootstrap is the way to the hub under the bootstrap identity. Needed by
-	// Join; its address and authority are also those of the agents' own
-	// connections.
+	// Bootstrap connects to the hub with the bootstrap identity. Join needs it; the
+	// agents' own connections use its address and authority.
 	Bootstrap *rest.Config
-	// Pool is an identity that may write status and lease of every cluster.
-	// Needed by Attach, whose agents share its connection.
+	// Pool is an identity that may write status and lease of every cluster. Attach needs
+	// it: its agents share the connection.
 	Pool *rest.Config
-	// Seed decides all that is drawn.
+	// Seed determines all random values.
 	Seed uint64
 	// Clock times leases and pauses; nil is the real one.
 	Clock clock.WithDelayedExecution
-	// Report is what an agent says of its cluster, conditions aside; nil is a
-	// cluster of a few nodes with three claims.
+	// Report returns what an agent reports about its cluster, without conditions; nil is
+	// a cluster of a few nodes with three claims.
 	Report func(cluster string, r *rand.Rand) clusterv1.ManagedClusterStatus
-	// Trouble is told of requests of running agents that fail, if it is not nil.
+	// Trouble, if not nil, is called for each failed request of a running agent.
 	Trouble func(cluster string, err error)
 }
 
-// Fleet is a number of simulated agents. Make it with New, end it with Close.
-// Its methods are safe for concurrent use.
+// Fleet is a number of simulated agents. Create it with New and end it with Close. Its
+// methods are safe for concurrent use.
 type Fleet struct {
 	o         Options
 	host      string
@@ -104,7 +103,7 @@ func (f *Fleet) shared(config *rest.Config) (*wire, error) {
 	return &wire{http: &http.Client{Transport: transport}, host: strings.TrimSuffix(config.Host, "/"), name: UserAgent, counts: &f.counts}, nil
 }
 
-// Close ends all agents at once, without a word to the hub.
+// Close ends all agents immediately, without telling the hub.
 func (f *Fleet) Close() error {
 	f.cancel()
 	f.mu.Lock()
@@ -116,14 +115,14 @@ func (f *Fleet) Close() error {
 	return nil
 }
 
-// Size is how many agents run.
+// Size returns how many agents run.
 func (f *Fleet) Size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.agents)
 }
 
-// Counts tells how often the agents made which request since New.
+// Counts returns how often the agents have made each request since New.
 func (f *Fleet) Counts() map[Request]int64 { return f.counts.snapshot() }
 
 // Leave ends the agent of one cluster, as the end of its process would: the
@@ -138,14 +137,14 @@ func (f *Fleet) Leave(cluster string) {
 	}
 }
 
-// has tells whether a cluster has an agent.
+// has reports whether a cluster has an agent.
 func (f *Fleet) has(cluster string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.agents[cluster] != nil
 }
 
-// add makes the agent of a cluster known; false means that there is one.
+// add records the agent of a cluster, or returns false when the cluster has one.
 func (f *Fleet) add(a *agent) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,15 +155,15 @@ func (f *Fleet) add(a *agent) bool {
 	return true
 }
 
-// draw is the source of what is drawn for one cluster.
+// draw returns the source of random values for one cluster.
 func (f *Fleet) draw(cluster string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(cluster))
 	return rand.New(rand.NewPCG(f.o.Seed, h.Sum64())) //nolint:gosec // nothing secret is drawn
 }
 
-// Prepare makes the keys of clusters beforehand, so that a later Join is not
-// measured with them.
+// Prepare generates the keys of clusters in advance, so that a measured Join does not
+// include it.
 func (f *Fleet) Prepare(clusters ...string) error {
 	for _, cluster := range clusters {
 		key, err := newKey()
@@ -178,7 +177,7 @@ func (f *Fleet) Prepare(clusters ...string) error {
 	return nil
 }
 
-// key takes the key that was prepared, or makes one.
+// key returns the prepared key, or generates one.
 func (f *Fleet) key(cluster string) (*ecdsa.PrivateKey, error) {
 	f.mu.Lock()
 	key := f.keys[cluster]

@@ -23,7 +23,7 @@ import (
 // agentName is the second part of the common name of every simulated agent.
 const agentName = "agent"
 
-// Limits of a connection, as ocm-agent has them.
+// Limits of a connection, as in ocm-agent.
 const (
 	handshakeTimeout = 10 * time.Second
 	silenceTimeout   = 30 * time.Second

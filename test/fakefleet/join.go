@@ -21,8 +21,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Times between looks whether the hub has accepted the cluster, as ocm-agent
-// has them: before that the agent may not watch.
+// Times between polls for the acceptance of the cluster, as in ocm-agent: the agent may
+// not watch before it is accepted.
 const (
 	firstLook, lastLook = 50 * time.Millisecond, 10 * time.Second
 	lookGrowth          = 8.0 / 7
@@ -31,10 +31,9 @@ const (
 // attaching is how many clusters are attached at once.
 const attaching = 16
 
-// Join registers a cluster with a new agent, which runs on from then. It
-// returns when the agent has reported that the cluster is available and has
-// renewed the lease for the first time. Somebody has to approve and accept
-// meanwhile, see Person.
+// Join registers a cluster with a new agent, which runs on from then. It returns when the
+// agent has reported that the cluster is available and has renewed the lease for the
+// first time. Someone has to approve and accept in the meantime; see Person.
 func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:contextcheck // renewals go on after the call that began them
 	if f.has(cluster) {
 		return fmt.Errorf("joining cluster %s: %w", cluster, errThere)
@@ -71,8 +70,8 @@ func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:conte
 		}
 	}
 	for err == nil {
-		// The hub makes the lease a moment after it has said that it accepts, and
-		// the API server learns of the right to it some time later.
+		// The hub creates the lease shortly after it has accepted the cluster, and the
+		// API server learns of the agent's right to it some time later.
 		if err = a.renew(ctx); !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			break
 		}
@@ -119,7 +118,7 @@ func (f *Fleet) register(ctx context.Context, cluster string, csr func() ([]byte
 	return f.issued(ctx, made)
 }
 
-// errEnough ends a watch that has seen what it was for.
+// errEnough ends a watch that has seen what it waits for.
 var errEnough = errors.New("enough was seen")
 
 // issued watches one certificate request, by its name, until it is answered.
@@ -160,7 +159,7 @@ func (f *Fleet) issued(ctx context.Context, made *certificatesv1.CertificateSign
 	}
 }
 
-// awaitAccepted looks until the hub has given the agent its rights.
+// awaitAccepted polls until the hub has given the agent its rights.
 func (a *agent) awaitAccepted(ctx context.Context) (*clusterv1.ManagedCluster, error) {
 	for wait := firstLook; ; wait = min(time.Duration(lookGrowth*float64(wait)), lastLook) {
 		mc, err := a.get(ctx)
@@ -176,7 +175,7 @@ func (a *agent) awaitAccepted(ctx context.Context) (*clusterv1.ManagedCluster, e
 	}
 }
 
-// reportAgain reports on the newest view until it is the newest.
+// reportAgain reads the cluster and reports, until there is no conflict.
 func (a *agent) reportAgain(ctx context.Context) error {
 	for {
 		mc, err := a.get(ctx)
@@ -192,11 +191,11 @@ func (a *agent) reportAgain(ctx context.Context) error {
 	}
 }
 
-// Attach starts agents for clusters that are accepted already, on the shared
-// connection. Each renews its lease, so that the hub does not take it for one
-// that was away since it was accepted, and reports that it is available, if the
-// hub does not know. From then on it renews, first after a part of the lease's
-// duration that is drawn. It returns when all have reported.
+// Attach starts agents for clusters that are accepted already, on the shared connection.
+// Each renews its lease, so that the hub does not take it for an agent that was away
+// since it was accepted, and reports available unless the hub has that already. From then
+// on it renews the lease, the first time after a random part of its duration. It returns
+// when all have reported.
 func (f *Fleet) Attach(ctx context.Context, clusters ...string) error {
 	leases, err := f.leases(ctx)
 	if err != nil {
@@ -221,7 +220,7 @@ func (f *Fleet) Attach(ctx context.Context, clusters ...string) error {
 	return errors.Join(errs...)
 }
 
-// leases are those of all clusters, page by page.
+// leases returns the leases of all clusters, read page by page.
 func (f *Fleet) leases(ctx context.Context) (map[string]*coordinationv1.Lease, error) {
 	out, more := map[string]*coordinationv1.Lease{}, ""
 	for {

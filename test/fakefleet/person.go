@@ -15,16 +15,16 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// PersonAgent is what people call themselves, in audit logs for example.
+// PersonAgent is the user agent of a Person, as audit logs show it.
 const PersonAgent = "fakefleet-person"
 
-// Person is an administrator who lets clusters in.
+// Person is an administrator who accepts clusters.
 type Person struct {
 	wire   *wire
 	counts counts
 }
 
-// NewPerson makes an administrator with that identity.
+// NewPerson returns an administrator with the identity of config.
 func NewPerson(config *rest.Config) (*Person, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewPerson(config *rest.Config) (*Person, error) {
 	return p, nil
 }
 
-// Counts tells how often this person made which request.
+// Counts returns how often this person has made each request.
 func (p *Person) Counts() map[Request]int64 { return p.counts.snapshot() }
 
 // Accept sets hubAcceptsClient of a cluster.
@@ -50,9 +50,9 @@ func (p *Person) Accept(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// LetIn approves each certificate request of a cluster that is still open, and
-// accepts its cluster, at most workers at once, until ctx ends.
-func (p *Person) LetIn(ctx context.Context, workers int) error {
+// AcceptAll approves each pending certificate request of a cluster and accepts the cluster,
+// until ctx ends. At most workers requests are handled at once.
+func (p *Person) AcceptAll(ctx context.Context, workers int) error {
 	open := make(chan *certificatesv1.CertificateSigningRequest)
 	failed := make(chan error, workers+1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -60,7 +60,7 @@ func (p *Person) LetIn(ctx context.Context, workers int) error {
 	for range workers {
 		go func() {
 			for csr := range open {
-				if err := p.letIn(ctx, csr); err != nil && ctx.Err() == nil {
+				if err := p.approveAndAccept(ctx, csr); err != nil && ctx.Err() == nil {
 					failed <- err
 					cancel()
 				}
@@ -96,8 +96,8 @@ func (p *Person) LetIn(ctx context.Context, workers int) error {
 	return err
 }
 
-// letIn is what a person does for one cluster: two writes.
-func (p *Person) letIn(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
+// approveAndAccept approves the request of one cluster and accepts it, with two writes.
+func (p *Person) approveAndAccept(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "ApprovedByAdministrator",
 	})

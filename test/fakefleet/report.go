@@ -11,8 +11,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// smallCluster is a cluster of 3 to 9 nodes, told in as many words as
-// kubelets use.
+// smallCluster is the status of a cluster of 3 to 9 nodes, as verbose as one from
+// kubelets.
 func smallCluster(cluster string, r *rand.Rand) clusterv1.ManagedClusterStatus {
 	nodes := 3 + r.Int64N(7)
 	cores := nodes * (4 << r.Int64N(3))

@@ -17,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer bounds how much of an answer is read, in bytes.
 const maxAnswer = 64 << 20
 
 // Request is a kind of request to the API server.
 type Request struct {
-	// Method is that of HTTP, or WATCH.
+	// Method is the HTTP method, or WATCH.
 	Method string
 	// Resource is the plural, with its subresource: "managedclusters/status".
 	Resource string
@@ -51,8 +51,8 @@ func (c *counts) snapshot() map[Request]int64 {
 	return maps.Clone(c.n)
 }
 
-// wire makes requests as one identity on one connection. client-go would do,
-// at ten times the memory an agent.
+// wire makes requests as one identity on one connection. client-go would do the same with
+// ten times the memory for each agent.
 type wire struct {
 	http   *http.Client
 	host   string
@@ -94,8 +94,8 @@ func (w *wire) send(ctx context.Context, c call) (*http.Response, error) {
 	return answer, err
 }
 
-// do makes a request and decodes the answer into into, if that is not nil. What
-// the API server refuses can be told by apierrors.
+// do makes a request and decodes the answer into into, if that is not nil. A refusal by
+// the API server is an error that package apierrors recognizes.
 func (w *wire) do(ctx context.Context, c call, into any) error {
 	answer, err := w.send(ctx, c)
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *wire) do(ctx context.Context, c call, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// refusal is the error that an answer is.
+// refusal returns an answer as an error of package apierrors.
 func refusal(answer *http.Response, raw []byte) error {
 	status := metav1.Status{}
 	if json.Unmarshal(raw, &status) != nil || status.Reason == "" {
@@ -124,8 +124,8 @@ func refusal(answer *http.Response, raw []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// follow watches one object and calls seen with each event until the stream
-// ends; a refused watch and a broken stream are errors.
+// follow watches one object and calls seen with each event until the stream ends. A
+// refused watch and a broken stream are errors.
 func (w *wire) follow(ctx context.Context, c call, seen func(kind string, object json.RawMessage) error) error {
 	c.method = http.MethodGet
 	answer, err := w.send(ctx, c)

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// claims holds which test has which name of a cluster, by kubeconfig and name.
+// claims maps kubeconfig and name to the test that has claimed the name.
 var claims sync.Map
 
-// Claim gives a name on this cluster to the test that asks first, with its
-// subtests, for as long as the process runs. Another test that asks for it fails:
-// on a shared cluster the two would meddle with each other, now and then, in an
-// order that nobody chose.
+// Claim reserves a name on this cluster for the first test that asks, and its subtests,
+// for the life of the process. Another test that asks for it fails: on a shared cluster
+// the two would disturb each other, in an order that varies.
 func (c *Cluster) Claim(t testing.TB, name string) {
 	t.Helper()
 	test, _, _ := strings.Cut(t.Name(), "/")

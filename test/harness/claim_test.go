@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// namedTest is a test of another name that notes whether it failed.
+// namedTest is a test with another name that records whether it failed.
 type namedTest struct {
 	testing.TB
 	name   string

@@ -43,14 +43,14 @@ type Cluster struct {
 // Option changes how a cluster is started.
 type Option func(*playground.Config)
 
-// SigningDuration makes the cluster's certificates from CSRs live for d.
-// kube-controller-manager backdates them by five minutes: 150 s is the shortest
-// that is of use (docs: `--cluster-signing-duration`).
+// SigningDuration sets the lifetime of certificates issued for CSRs.
+// kube-controller-manager backdates them by five minutes; 150 s is the shortest useful
+// value (`--cluster-signing-duration`).
 func SigningDuration(d time.Duration) Option {
 	return func(c *playground.Config) { c.SigningDuration = d }
 }
 
-// APIServer gives kube-apiserver more arguments.
+// APIServer adds arguments to kube-apiserver.
 func APIServer(args ...string) Option {
 	return func(c *playground.Config) { c.APIServerArgs = append(c.APIServerArgs, args...) }
 }
@@ -67,14 +67,14 @@ func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	return cluster
 }
 
-// WithNode starts a cluster with a process node for one test. images names the
-// programs of the images that it can run: "ocm-agent" to a path, see Program.
+// WithNode starts a cluster with a process node for one test. images maps the names of
+// the images that it can run to programs, such as "ocm-agent" to a path; see Program.
 func WithNode(t testing.TB, name string, images map[string]string, options ...Option) *Cluster {
 	t.Helper()
 	return ControlPlane(t, name, append(options, Node(images))...)
 }
 
-// Node gives a cluster a process node; see WithNode.
+// Node adds a process node to a cluster; see WithNode.
 func Node(images map[string]string) Option {
 	return func(c *playground.Config) {
 		c.KeeperEnv, c.Images = keeperEnv(), images
@@ -121,13 +121,12 @@ func (c *Cluster) Stop() error {
 	return errors.Join(c.Playground.Stop(), playground.Remove(c.dir))
 }
 
-// shared holds one start a name.
+// shared holds one start for each name.
 var shared sync.Map
 
-// Shared is a cluster that all tests of this process use under the same name;
-// the options are those of the first who asks. It stays until the process ends;
-// the reaper stops it then. Tests that break a cluster, or count its objects,
-// take ControlPlane.
+// Shared is a cluster that all tests of this process use under the same name; the options
+// are those of the first caller. It runs until the process ends, when the reaper stops
+// it. Tests that break a cluster, or count its objects, use ControlPlane.
 func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
@@ -139,7 +138,7 @@ func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	return cluster
 }
 
-// explain adds the ends of the logs of process node and pods to a failed test.
+// explain adds the ends of the logs of the process node and its pods to a failed test.
 func (c *Cluster) explain(t testing.TB) {
 	if !t.Failed() {
 		return
@@ -155,7 +154,7 @@ func (c *Cluster) explain(t testing.TB) {
 	}
 }
 
-// Binaries are the Kubernetes programs of this machine.
+// Binaries returns the Kubernetes programs of this machine.
 func Binaries(ctx context.Context) (playground.Binaries, error) {
 	if err := ctx.Err(); err != nil {
 		return playground.Binaries{}, err
@@ -163,7 +162,8 @@ func Binaries(ctx context.Context) (playground.Binaries, error) {
 	return binaries()
 }
 
-// binaries are looked for once a test process: it means running one of them.
+// binaries looks for the programs once in a test process, because that means running one
+// of them.
 var binaries = sync.OnceValues(func() (playground.Binaries, error) {
 	cache := os.Getenv("OCM_KUBERNETES_CACHE")
 	if cache == "" {
@@ -176,7 +176,7 @@ var binaries = sync.OnceValues(func() (playground.Binaries, error) {
 	return playground.FindBinaries(context.Background(), os.Getenv("KUBEBUILDER_ASSETS"), cache)
 })
 
-// Dynamic is the administrator's dynamic client.
+// Dynamic returns the administrator's dynamic client.
 func (c *Cluster) Dynamic(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config)
@@ -184,8 +184,8 @@ func (c *Cluster) Dynamic(t testing.TB) dynamic.Interface {
 	return client
 }
 
-// As is a client configuration that holds a real token of a ServiceAccount,
-// and nothing else. Namespace and ServiceAccount are made when they are absent.
+// As returns a client configuration with a real token of a ServiceAccount, and nothing
+// else. The namespace and the ServiceAccount are created when they are absent.
 func (c *Cluster) As(t testing.TB, namespace, serviceAccount string) *rest.Config {
 	t.Helper()
 	client := c.Dynamic(t)

@@ -23,7 +23,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// victim makes this test binary a process that starts a cluster and waits.
+// victim is the variable that turns this test binary into a process that starts a cluster
+// and waits.
 const victim = "OCM_HARNESS_VICTIM"
 
 var (
@@ -64,7 +65,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
-	t.Cleanup(func() { _ = child.Process.Kill() }) // again, where the test failed before it did
+	t.Cleanup(func() { _ = child.Process.Kill() }) // again, in case the test failed before it
 	dir, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	dir = strings.TrimSpace(dir)
@@ -90,8 +91,8 @@ func TestVictim(t *testing.T) {
 	<-t.Context().Done()
 }
 
-// TestAClusterIsBroughtBack uses one cluster twice: of what the first test made, the
-// second finds nothing.
+// TestAClusterIsBroughtBack uses one cluster twice: the second test finds nothing that
+// the first one created.
 func TestAClusterIsBroughtBack(t *testing.T) {
 	var server string
 	seen := map[types.UID]bool{}

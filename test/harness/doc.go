@@ -2,19 +2,17 @@
 
 // Package harness gives Go tests real Kubernetes clusters.
 //
-// ControlPlane starts etcd, kube-apiserver and kube-controller-manager on
-// loopback for one test (about 2.5 s), Shared does it once for all tests of a
-// package, Launch is for TestMain. A Cluster hands out the administrator's
-// configuration and, by As, that of any ServiceAccount with a real token, so
-// that a loop can run with exactly the rights that it has in production.
+// ControlPlane starts etcd, kube-apiserver and kube-controller-manager on loopback for
+// one test (about 2.5 s), and Shared does so once for all tests of a package. A Cluster
+// provides the administrator's configuration and, by As, that of any ServiceAccount with
+// a real token, so that a control loop runs with exactly the rights it has in production.
 //
-// Everything a test started is gone after it. t.Cleanup stops the processes and
-// removes the folder; a reaper, which is this test binary run a second time with
-// a pipe as its standard input, does the same when the test process was killed
-// or timed out.
+// Nothing that a test started outlives it. t.Cleanup stops the processes and removes the
+// folder; a reaper, which is this test binary run a second time with a pipe as its
+// standard input, does the same when the test process is killed or times out.
 //
-// The binaries come from KUBEBUILDER_ASSETS when they fit, else from the cache
-// that `make kubernetes` fills (OCM_KUBERNETES_CACHE moves it). The harness
-// never builds them and never skips a test: without them the test fails and
-// says what to run.
+// The binaries come from KUBEBUILDER_ASSETS when they fit, else from the cache that `make
+// kubernetes` fills (OCM_KUBERNETES_CACHE moves it). The harness never builds them and
+// never skips a test: without them, the test fails and its message names the command to
+// run.
 package harness

@@ -22,16 +22,17 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// rested are clusters that tests have used and that were brought back, by name.
+// rested holds, by name, clusters that tests have used and that were reset.
 var rested = struct {
 	sync.Mutex
 	of map[string][]*renewable
 }{of: map[string][]*renewable{}}
 
-// Fresh is a cluster without nodes for one test. Where an earlier test of this process
-// had one of the same name, it is that one: what it stores is as it was when it
-// started, but for its identity, which is new. That costs a tenth of a start. Tests
-// that stop its processes or change their files take ControlPlane.
+// Fresh returns a cluster without nodes for one test. If an earlier test of this process
+// had one of the same name, that one is reused: its stored state is reset to what it was
+// after its start, except for its identity, which is new. A reset takes a tenth of the
+// time of a start. Tests that stop processes of the cluster or change their files use
+// ControlPlane.
 func Fresh(t testing.TB, name string) *Cluster {
 	t.Helper()
 	r := takeRested(name)
@@ -71,10 +72,10 @@ func takeRested(name string) *renewable {
 	return list[len(list)-1]
 }
 
-// renewTimeout bounds how long bringing a cluster back may take.
+// renewTimeout bounds how long resetting a cluster may take.
 const renewTimeout = time.Minute
 
-// renewable is a cluster with what it stored when it started.
+// renewable is a cluster with the state it stored after its start.
 type renewable struct {
 	*Cluster
 	etcd   *http.Client
@@ -111,13 +112,13 @@ const (
 	leases      = registry + "leases/"
 )
 
-// own is how often a change must come back until it counts as the cluster's own.
-// Nothing of the test runs any more: what comes back are the first writes of
-// controllers that had not made them when the cluster was read.
+// own is how often a change must come back until it counts as the cluster's own. The test
+// has ended by then: what comes back are the first writes of controllers that had not
+// made them when the state was read.
 const own = 10
 
-// renew brings the cluster back. Kinds go after their objects, and all is looked at
-// again until the controllers have nothing left to add.
+// renew resets the cluster. Definitions are removed after their objects, and the state is
+// read again until the controllers have nothing left to add.
 func (r *renewable) renew(ctx context.Context) error {
 	if err := r.identify(); err != nil {
 		return err
@@ -143,8 +144,8 @@ func (r *renewable) renew(ctx context.Context) error {
 	}
 }
 
-// undo writes the stored state over what differs from it and returns the keys that it
-// changed. undone counts how often that was done for each key.
+// undo restores every key that differs from the stored state and returns the keys that it
+// changed. undone counts how often each key was restored.
 func (r *renewable) undo(ctx context.Context, undone map[string]int) ([]string, error) {
 	now, err := r.read(ctx)
 	if err != nil {
@@ -173,7 +174,7 @@ func (r *renewable) undo(ctx context.Context, undone map[string]int) ([]string, 
 	return changes, nil
 }
 
-// inOrder are the keys of both, namespaces first, kinds last.
+// inOrder returns the keys of both maps, namespaces first, definitions last.
 func inOrder(a, b map[string][]byte) []string {
 	keys := map[string]bool{}
 	for _, m := range []map[string][]byte{a, b} {
@@ -193,7 +194,7 @@ func inOrder(a, b map[string][]byte) []string {
 	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int { return rank(a) - rank(b) })
 }
 
-// identify gives the cluster another identity, as long as the one before.
+// identify gives the cluster a new identity, of the same length as the old one.
 func (r *renewable) identify() error {
 	stored := r.stored[identity]
 	const label = "kube-system"
@@ -207,7 +208,7 @@ func (r *renewable) identify() error {
 	return fmt.Errorf("the namespace %s has no UID", label)
 }
 
-// read is all that the cluster stores.
+// read returns everything that the cluster stores.
 func (r *renewable) read(ctx context.Context) (map[string][]byte, error) {
 	var answer struct {
 		Kvs []struct{ Key, Value []byte }
@@ -224,7 +225,7 @@ func (r *renewable) read(ctx context.Context) (map[string][]byte, error) {
 	return out, nil
 }
 
-// call asks etcd, which takes and gives JSON with keys and values in base 64.
+// call sends a request to etcd, which speaks JSON with keys and values in base64.
 func (r *renewable) call(ctx context.Context, method string, question map[string]any, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -248,7 +249,7 @@ func (r *renewable) call(ctx context.Context, method string, question map[string
 	return json.NewDecoder(response.Body).Decode(answer)
 }
 
-// served are the API groups that the cluster serves.
+// served returns the API groups that the cluster serves.
 func (r *renewable) served() (map[string]bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
 	if err != nil {

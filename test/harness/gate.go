@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Gate is a way to a cluster that can be cut, as a network can. Clients that
-// are to feel the cut use the gate's address; the certificate is good for it.
+// Gate is a route to a cluster that can be cut, like a network. Clients that should
+// notice the cut use the gate's address, for which the certificate is valid.
 //
-// A cut network does not say goodbye: while the gate is cut, open connections
-// stay open and carry nothing, and new ones are taken and not answered. Heal
-// closes those, as a router does that has forgotten them; new ones work.
+// A cut network closes nothing: while the gate is cut, open connections stay open and
+// carry nothing, and new ones are accepted and not answered. Heal closes those, like a
+// router that has forgotten them; new ones work.
 type Gate struct {
 	// Server is the cluster's address through the gate.
 	Server string
@@ -40,8 +40,8 @@ type Gate struct {
 	all   sync.WaitGroup
 }
 
-// link is one connection through the gate. What comes through one that is lost
-// is dropped, and neither side hears of the other again.
+// link is one connection through the gate. Data on a lost link is dropped, and neither
+// side hears from the other again.
 type link struct {
 	client, server net.Conn
 	lost           atomic.Bool
@@ -54,7 +54,7 @@ func (l *link) close() {
 	}
 }
 
-// Gate opens a gate to the cluster for the length of a test.
+// Gate opens a gate to the cluster for the duration of a test.
 func (c *Cluster) Gate(t testing.TB) *Gate {
 	t.Helper()
 	target, err := url.Parse(c.Config.Host)
@@ -84,14 +84,14 @@ func (c *Cluster) Gate(t testing.TB) *Gate {
 	return g
 }
 
-// Through is a client configuration that goes through the gate.
+// Through returns a client configuration that goes through the gate.
 func (g *Gate) Through(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Host = g.Server
 	return config
 }
 
-// Cut stops all traffic, without a word to anybody.
+// Cut stops all traffic without closing anything.
 func (g *Gate) Cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,8 +100,8 @@ func (g *Gate) Cut() {
 	}
 }
 
-// Lose lets every open connection carry nothing any more, as when the peer lost
-// power: it stays open, and nobody says goodbye. New ones work.
+// Lose stops all traffic on open connections, as when the peer loses power: they stay
+// open, and neither side is told. New ones work.
 func (g *Gate) Lose() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +110,7 @@ func (g *Gate) Lose() {
 	}
 }
 
-// Heal closes what was open during the cut and lets new connections through.
+// Heal closes connections that were open during the cut and lets new ones through.
 func (g *Gate) Heal() {
 	g.mu.Lock()
 	cut := !g.open()
@@ -123,7 +123,7 @@ func (g *Gate) Heal() {
 	g.mu.Unlock()
 }
 
-// open tells whether traffic flows; the caller holds the lock.
+// open reports whether traffic flows; the caller holds the lock.
 func (g *Gate) open() bool {
 	select {
 	case <-g.flow:
@@ -142,7 +142,7 @@ func (g *Gate) drop() {
 	}
 }
 
-// flowing is closed as soon as traffic flows.
+// flowing returns a channel that is closed as soon as traffic flows.
 func (g *Gate) flowing() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,7 +159,7 @@ func (g *Gate) accept(ctx context.Context) {
 	}
 }
 
-// carry is the life of one connection.
+// carry handles one connection until it ends.
 func (g *Gate) carry(ctx context.Context, client net.Conn) {
 	l := &link{client: client}
 	g.mu.Lock()
@@ -186,7 +186,7 @@ func (g *Gate) carry(ctx context.Context, client net.Conn) {
 	both.Wait()
 }
 
-// pass copies one direction; what arrives during a cut waits for its end.
+// pass copies one direction; data that arrives during a cut waits until it is healed.
 func (g *Gate) pass(l *link, to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -194,7 +194,7 @@ func (g *Gate) pass(l *link, to, from net.Conn) {
 		<-g.flowing()
 		switch {
 		case l.lost.Load() && err != nil:
-			return // the other side is not told
+			return // without notice to the other side
 		case l.lost.Load():
 			continue
 		}

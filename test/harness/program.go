@@ -32,12 +32,12 @@ var programFolder = sync.OnceValues(func() (string, error) {
 	return dir, reaper.Watch(dir)
 })
 
-// programs holds one build a package.
+// programs holds one build for each package.
 var programs sync.Map
 
-// Program builds a main package of this repository, named from its root
-// ("controllers/ocm-agent"), once for this test process, and returns the path
-// of the executable. It is built as for an image: static, without a C compiler.
+// Program builds a main package of this repository, named by its path from the root
+// ("controllers/ocm-agent"), once for this test process, and returns the path of the
+// executable. It is built as for an image: statically linked, without cgo.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	build, _ := programs.LoadOrStore(name, sync.OnceValues(func() (string, error) {

@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// keeperVariable tells a test binary that it was started to serve a playground.
+// keeperVariable is set for a test binary that was started to serve a playground.
 const keeperVariable = "OCM_HARNESS_KEEPER"
 
-// init turns a test binary that was started as keeper into one, before any test.
+// init turns a test binary that was started as a keeper into one, before any test runs.
 func init() {
 	if os.Getenv(keeperVariable) != "" {
 		os.Exit(keeper.Run(context.Background(), os.Args[1:], os.Stdin, os.Stderr))

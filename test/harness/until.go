@@ -4,16 +4,16 @@ package harness
 
 import "time"
 
-// The pauses of Until: short while what is waited for may just have come, and long
-// enough later that looking does not slow down what it looks at.
+// The pauses of Until: short at first, while the result may come any moment, and later
+// long enough that polling does not slow down what it waits for.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 )
 
-// Until looks until ok says true or the limit is over, and tells which. It looks once
-// more when the limit is over, and calls ok in the goroutine of the caller, which may
-// therefore end its test.
+// Until polls ok until it returns true or the limit is over, and returns its last answer.
+// It calls ok once more when the limit is over, and always in the goroutine of the
+// caller, so that ok may end the test.
 func Until(limit time.Duration, ok func() bool) bool {
 	pause := firstPause
 	for end := time.Now().Add(limit); time.Now().Before(end); <-time.After(pause) {

@@ -20,23 +20,23 @@ const KubernetesVersion = "v1.36.3"
 type Binaries struct {
 	// Etcd, APIServer and ControllerManager make the control plane.
 	Etcd, APIServer, ControllerManager string
-	// Kubectl is not run by a playground; demo and tests use it.
+	// Kubectl is not run by a playground; the demo and tests use it.
 	Kubectl string
 }
 
-// ErrNoBinaries is returned by FindBinaries when no folder holds a fitting set.
+// ErrNoBinaries is returned by FindBinaries when no folder holds a matching set.
 var ErrNoBinaries = errors.New("no Kubernetes " + KubernetesVersion + " for this machine; build it with: make kubernetes")
 
-// CacheDir is where test/kubernetes keeps what it built: one folder a version
-// and platform below root, which is usually os.UserCacheDir.
+// CacheDir returns the folder where test/kubernetes keeps what it builds: one folder for
+// each version and platform below root, which is usually os.UserCacheDir.
 func CacheDir(root string) string {
 	name := KubernetesVersion + "-" + runtime.GOOS + "-" + runtime.GOARCH
 	return filepath.Join(root, "kubectl-ocm", "kubernetes", name)
 }
 
-// FindBinaries looks for etcd, kube-apiserver, kube-controller-manager and
-// kubectl in the given folders, empty names left out. The first folder that
-// holds all four, with a kube-apiserver of KubernetesVersion, is taken.
+// FindBinaries looks for etcd, kube-apiserver, kube-controller-manager and kubectl in the
+// given folders, empty names left out. It returns the first folder that holds all four,
+// with a kube-apiserver of KubernetesVersion.
 func FindBinaries(ctx context.Context, folders ...string) (Binaries, error) {
 	for _, dir := range folders {
 		if dir == "" {

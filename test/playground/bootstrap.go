@@ -30,8 +30,8 @@ var (
 	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 )
 
-// publishClusterInfo writes what kubeadm writes: the address and certificate
-// authority of the cluster, to be read before one has any right in it.
+// publishClusterInfo writes what kubeadm writes: the address and certificate authority of
+// the cluster, readable without any rights.
 func (c *Cluster) publishClusterInfo(ctx context.Context) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: c.Server, CertificateAuthorityData: c.CA}
@@ -49,8 +49,10 @@ func (c *Cluster) publishClusterInfo(ctx context.Context) error {
 			"apiGroups": []any{""}, "resources": []any{"configmaps"}, "resourceNames": []any{clusterInfo}, "verbs": []any{"get"},
 		}}}},
 		{roleBindings, "RoleBinding", map[string]any{
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": clusterInfo},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"}},
+			"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": clusterInfo},
+			"subjects": []any{
+				map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"},
+			},
 		}},
 	} {
 		object := &unstructured.Unstructured{Object: o.content}
@@ -66,7 +68,7 @@ func (c *Cluster) publishClusterInfo(ctx context.Context) error {
 	return nil
 }
 
-// apiserverReady is true when kube-apiserver says so and cluster-info is there.
+// apiserverReady reports whether kube-apiserver is ready and cluster-info exists.
 func (c *Cluster) apiserverReady(ctx context.Context) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server+"/readyz", http.NoBody)
 	if err != nil {
@@ -87,8 +89,8 @@ func (c *Cluster) apiserverReady(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// managerReady is true when two controllers have done their work: the
-// ServiceAccount and the root certificate of namespace default exist.
+// managerReady reports whether two controllers have done their work: the ServiceAccount
+// and the root certificate of namespace default exist.
 func (c *Cluster) managerReady(ctx context.Context) (bool, error) {
 	inDefault := func(r schema.GroupVersionResource) dynamic.ResourceInterface {
 		return c.client.Resource(r).Namespace(metav1.NamespaceDefault)

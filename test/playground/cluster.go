@@ -20,34 +20,34 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// startTimeout bounds how long a cluster may take to become usable: seconds, and
-// minutes where many are started on a busy machine. A process that ends instead
-// is told of at once.
+// startTimeout bounds how long a cluster may take to become usable: usually seconds, but
+// minutes when many are started on a busy machine. A process that ends instead is
+// reported immediately.
 const startTimeout = 5 * time.Minute
 
-// Config says which cluster to run and where.
+// Config describes the cluster to run, and where.
 type Config struct {
-	// Dir holds everything of this cluster. It is made when it is absent.
+	// Dir holds everything of this cluster. It is created when it is absent.
 	Dir string
 	// Name of the cluster: kubeconfig context, node name, certificate authority.
 	Name string
 	// Binaries come from FindBinaries.
 	Binaries Binaries
-	// Keeper is the command, arguments included, that runs keeper.Run with the
-	// arguments added to it. Set, the cluster gets a process node; KeeperEnv
-	// is that process's whole environment.
+	// Keeper is the command, with its arguments, that runs keeper.Run with the arguments
+	// appended to it. If it is set, the cluster gets a process node. KeeperEnv is the
+	// complete environment of that process.
 	Keeper, KeeperEnv []string
 	// Images are the programs that the process node can run, by the last part
 	// of the image's repository: "ocm-hub" for ghcr.io/kubectl-ocm/ocm-hub:v1.
 	Images map[string]string
-	// SigningDuration is how long certificates live that are asked for by a
-	// CertificateSigningRequest. kube-controller-manager backdates by five
-	// minutes. Zero is its default of one year.
+	// SigningDuration is the lifetime of certificates issued for a
+	// CertificateSigningRequest. kube-controller-manager backdates them by five minutes.
+	// Zero is its default of one year.
 	SigningDuration time.Duration
-	// APIServerArgs are given to kube-apiserver after the playground's own.
+	// APIServerArgs are passed to kube-apiserver after the playground's own arguments.
 	APIServerArgs []string
-	// Reaper, if set, ends the cluster when this process ends. Unset, the
-	// cluster stays until Stop.
+	// Reaper, if set, ends the cluster when this process ends. Otherwise the cluster runs
+	// until Stop.
 	Reaper *process.Reaper
 	// Clock dates the certificates; nil is the real one.
 	Clock clock.PassiveClock
@@ -93,10 +93,10 @@ type files struct {
 	adminConfig, managerConfig string
 }
 
-// Start brings the cluster in c.Dir up and returns when it serves requests and
-// its controllers work. What still runs there from an earlier start is ended
-// first; data, identity and address stay as they were. ctx bounds the start
-// only. After an error nothing of this start runs on.
+// Start starts the cluster in c.Dir and returns when it serves requests and its
+// controllers work. Processes of an earlier start are ended first; data, identity and
+// address stay as they were. ctx bounds the start only. After an error, nothing of this
+// start keeps running.
 func Start(ctx context.Context, c Config) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func prepare(c Config) (*Cluster, error) {
 	return cluster, nil
 }
 
-// writeFiles makes keys, certificates and kubeconfig files.
+// writeFiles creates keys, certificates and kubeconfig files.
 func (c *Cluster) writeFiles() error {
 	if err := c.makeCertificates(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *Cluster) writeFiles() error {
 	if err != nil {
 		return fmt.Errorf("reading kubeconfig: %w", err)
 	}
-	config.QPS = -1 // a test or a demo is its own limit
+	config.QPS = -1 // no rate limit
 	c.Config = config
 	if c.http, err = rest.HTTPClientFor(config); err != nil {
 		return fmt.Errorf("making the administrator's client: %w", err)
@@ -187,14 +187,14 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends every process of the cluster at once. The folder stays, and Start
-// brings the cluster back.
+// Stop ends every process of the cluster immediately. The folder stays, and Start
+// restarts the cluster.
 func (c *Cluster) Stop() error {
 	return errors.Join(process.EndAll(c.Dir), c.hold.release())
 }
 
-// Remove ends everything in the folder of a cluster, or in a folder of several
-// of them, and deletes it. A folder that does not exist is no error.
+// Remove ends everything in the folder of a cluster, or in a folder of several of them,
+// and deletes it. A missing folder is not an error.
 func Remove(dir string) error {
 	if err := process.EndAll(dir); err != nil {
 		return err
@@ -205,7 +205,7 @@ func Remove(dir string) error {
 // Kill ends one process of the cluster without warning, as a crash would.
 func (c *Cluster) Kill(component Component) error { return process.End(c.Dir, string(component)) }
 
-// Restart ends one process and starts it again; it returns when that works.
+// Restart ends one process and starts it again; it returns when the new process is ready.
 func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	if err := c.Kill(component); err != nil {
 		return fmt.Errorf("restarting %s: %w", component, err)
@@ -215,8 +215,8 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	return c.run(ctx, component)
 }
 
-// Pause stops one process in its tracks: connections stay open, nothing
-// answers. Resume lets it go on.
+// Pause suspends one process: connections stay open, nothing answers. Resume continues
+// it.
 func (c *Cluster) Pause(component Component) error {
 	return process.Signal(c.Dir, string(component), true)
 }
@@ -226,7 +226,7 @@ func (c *Cluster) Resume(component Component) error {
 	return process.Signal(c.Dir, string(component), false)
 }
 
-// LogFile is the path of the log of one process.
+// LogFile returns the path of the log of one process.
 func (c *Cluster) LogFile(component Component) string {
 	return filepath.Join(c.Dir, string(component)+".log")
 }

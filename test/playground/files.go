@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// Addresses inside a playground. They are invented: no packet carries them.
+// Addresses inside a playground. They are virtual: no packet carries them.
 const (
 	// serviceRange holds cluster addresses of Services; firstService is that of
 	// Service kubernetes.
@@ -34,7 +34,7 @@ type state struct {
 	Port int `json:"port"`
 }
 
-// choosePort holds the port of an earlier start, or any free one.
+// choosePort reserves the port of an earlier start, or any free one.
 func (c *Cluster) choosePort() error {
 	path := filepath.Join(c.Dir, "state.json")
 	var known state
@@ -74,7 +74,7 @@ func (c *Cluster) makeCertificates() error {
 	if c.pki.admin, err = authority.Client("admin", "kubernetes-admin", "system:masters"); err != nil {
 		return err
 	}
-	// One identity with all rights instead of one ServiceAccount a controller:
+	// One identity with all rights instead of one ServiceAccount for each controller:
 	// half the requests at start, and less memory.
 	if c.pki.manager, err = authority.Client("kube-controller-manager", "system:kube-controller-manager", "system:masters"); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *Cluster) makeCertificates() error {
 	return err
 }
 
-// writeKubeconfig writes a kubeconfig file that stands alone, mode 0600.
+// writeKubeconfig writes a self-contained kubeconfig file, mode 0600.
 func (c *Cluster) writeKubeconfig(path string, user pki.Pair) error {
 	certificate, err := os.ReadFile(user.CertFile)
 	if err != nil {

@@ -33,11 +33,11 @@ egressSelections:
         udsName: ` + egressSocket + `
 `
 
-// hasNode tells whether the cluster has a process node.
+// hasNode reports whether the cluster has a process node.
 func (c *Cluster) hasNode() bool { return len(c.config.Keeper) > 0 }
 
-// writeNodeFiles makes the files that kube-apiserver and the node need of each
-// other, before either starts.
+// writeNodeFiles writes the files that kube-apiserver and the node need from each other,
+// before either starts.
 func (c *Cluster) writeNodeFiles() error {
 	if err := os.WriteFile(filepath.Join(c.Dir, egressConfig), []byte(egressSelector), 0o600); err != nil {
 		return fmt.Errorf("writing egress configuration: %w", err)

@@ -13,17 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heldPort keeps a loopback port from being given to anybody else. The socket
-// is bound but never listens, with SO_REUSEPORT, so that kube-apiserver (run
-// with --permit-port-sharing) can listen there, and listen again after a
-// restart, while the system hands the port to nobody.
+// heldPort reserves a loopback port. Its socket is bound with SO_REUSEPORT but never
+// listens, so that kube-apiserver (run with --permit-port-sharing) can listen there, and
+// listen again after a restart, while the system gives the port to no other process.
 type heldPort struct {
 	port int
 	once sync.Once
 	file *os.File
 }
 
-// holdPort holds the given port of 127.0.0.1, or any free one for 0.
+// holdPort reserves the given port of 127.0.0.1, or any free one for 0.
 func holdPort(port int) (*heldPort, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -52,7 +51,7 @@ func holdPort(port int) (*heldPort, error) {
 	return h, nil
 }
 
-// release lets the port go; twice is fine.
+// release frees the port; it may be called twice.
 func (h *heldPort) release() (err error) {
 	h.once.Do(func() { err = h.file.Close() })
 	return err

@@ -17,19 +17,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// pollEvery is how often a starting process is asked whether it works.
+// pollEvery is the interval at which the readiness of a starting process is checked.
 const pollEvery = 20 * time.Millisecond
 
-// Sockets are named relative to the cluster's folder, which is the working
-// directory of every process, so that the system's limit of 104 bytes for
-// socket paths holds however long the folder's name is. etcd wants a port.
+// Sockets are named relative to the cluster's folder, which is the working directory of
+// every process, so that the system's limit of 104 bytes for socket paths is kept however
+// long the folder's name is. etcd requires a port.
 const (
 	etcdSocket = "etcd:1"
 	peerSocket = "peer:1"
 )
 
-// idle lists the controllers that nothing in a playground needs; without them
-// kube-controller-manager is smaller and sooner ready.
+// idle lists the controllers that nothing in a playground needs; without them,
+// kube-controller-manager is smaller and starts faster.
 var idle = []string{
 	"cloud-node-lifecycle-controller", "device-taint-eviction-controller", "ephemeral-volume-controller",
 	"horizontal-pod-autoscaler-controller", "node-ipam-controller", "node-route-controller",
@@ -41,8 +41,8 @@ var idle = []string{
 	"legacy-serviceaccount-token-cleaner-controller", "resourcepoolstatusrequest-controller",
 }
 
-// run starts one process and returns when it works, or with the end of its log
-// when it ended instead.
+// run starts one process and returns when it is ready. If it ends instead, the error has
+// the end of its log.
 func (c *Cluster) run(ctx context.Context, component Component) error {
 	spec := process.Spec{Name: string(component), Dir: c.Dir}
 	var ready func(context.Context) (bool, error)
@@ -86,8 +86,8 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 	return err
 }
 
-// exists is the readiness of a process that makes a socket when it is ready.
-// It is looked at, not connected to: its full name may be too long for that.
+// exists returns the readiness check of a process that creates a socket when it is ready.
+// It only checks the file and does not connect: the full path may be too long for that.
 func (c *Cluster) exists(socket string) func(context.Context) (bool, error) {
 	return func(context.Context) (bool, error) {
 		_, err := os.Stat(filepath.Join(c.Dir, socket))
@@ -95,7 +95,7 @@ func (c *Cluster) exists(socket string) func(context.Context) (bool, error) {
 	}
 }
 
-// removeSockets removes the sockets that an earlier run of a process left.
+// removeSockets removes the sockets that an earlier run of a process left behind.
 func (c *Cluster) removeSockets(component Component) error {
 	for _, socket := range map[Component][]string{Etcd: {etcdSocket, peerSocket}, ProcessNode: {egressSocket}}[component] {
 		if err := os.RemoveAll(filepath.Join(c.Dir, socket)); err != nil {

@@ -27,7 +27,7 @@ import (
 
 const testVersion = "v9.8.7-test.1"
 
-// manifest is what this test reads of a krew manifest.
+// manifest is the part of a krew manifest that this test reads.
 type manifest struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -39,7 +39,7 @@ type manifest struct {
 	}
 }
 
-// build runs the release of this machine's platform into a new folder.
+// build writes a release for this machine's platform into a new folder.
 func build(t *testing.T) string {
 	t.Helper()
 	out := t.TempDir()
@@ -59,7 +59,7 @@ type entry struct {
 	data    []byte
 }
 
-// entries reads an archive by what it holds, not by its name, as krew does.
+// entries reads an archive by its content, not by its name, as krew does.
 func entries(t *testing.T, data []byte) []entry {
 	t.Helper()
 	if bytes.HasPrefix(data, []byte("PK")) {

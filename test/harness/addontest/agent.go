@@ -25,8 +25,8 @@ import (
 
 var requests = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
 
-// Report says of a work, as the agent of its cluster does, that it is applied and
-// available; manifests is the JSON of status.resourceStatus.manifests, without brackets.
+// Report marks a work as applied and available, as the agent of its cluster does.
+// manifests is the JSON of status.resourceStatus.manifests, without brackets.
 func (h *Hub) Report(cluster, work, manifests string) {
 	h.t.Helper()
 	body := fmt.Appendf(nil, `{"status":{"conditions":[
@@ -39,8 +39,8 @@ func (h *Hub) Report(cluster, work, manifests string) {
 	})
 }
 
-// Ask asks for the certificate of the first registration of an instance, as the agent of
-// a cluster, which may be another than that of the instance. It returns the name of the
+// Ask requests the certificate of the first registration of an instance, as the agent of
+// a cluster, which may differ from that of the instance. It returns the name of the
 // request.
 func (h *Hub) Ask(cluster string, a *addonv1alpha1.ManagedClusterAddOn) string {
 	h.t.Helper()
@@ -86,7 +86,7 @@ func (h *Hub) Issued(name string) []byte {
 	return out
 }
 
-// Request is a certificate request as it is now.
+// Request returns the current state of a certificate request.
 func (h *Hub) Request(name string) *certificatesv1.CertificateSigningRequest {
 	h.t.Helper()
 	csr, err := typed.Get[certificatesv1.CertificateSigningRequest](h.t.Context(), h.Admin, requests, "", name)

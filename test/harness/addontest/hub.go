@@ -35,15 +35,16 @@ import (
 // patience bounds every wait.
 const patience = time.Minute
 
-// Resources that tests of add-ons look at.
+// Resources that tests of add-ons read.
 var (
 	AddOns   = addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")
 	Clusters = clusterv1.GroupVersion.WithResource("managedclusters")
 	Works    = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 )
 
-// usualRights are what the account of every add-on needs on the hub. Who answers certificate
-// requests, reads configurations or gives rights to agents needs more.
+// usualRights are what the account of every add-on needs on the hub. An add-on that
+// approves certificate requests, reads configurations or grants rights to agents needs
+// more.
 func usualRights() []rbacv1.PolicyRule {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
@@ -62,13 +63,13 @@ func usualRights() []rbacv1.PolicyRule {
 	}
 }
 
-// Hub is a hub on which an add-on runs. Its methods fail the test when what they wait
-// for does not come within a minute.
+// Hub is a hub on which an add-on runs. Its methods fail the test when what they wait for
+// does not happen within a minute.
 type Hub struct {
-	// Admin is an administrator's client, Config his connection.
+	// Admin is an administrator's client, and Config its configuration.
 	Admin  dynamic.Interface
 	Config *rest.Config
-	// Runner is what runs the add-on.
+	// Runner runs the add-on.
 	Runner *runner.Runner
 
 	t          *testing.T
@@ -112,14 +113,14 @@ func New(t *testing.T, addOn addonkit.AddOn, rights ...rbacv1.PolicyRule) *Hub {
 	return h
 }
 
-// Write makes an object as the administrator, and returns what the API server made of
+// Write creates an object as the administrator, and returns it as the API server stored
 // it. Its kind must be set.
 func (h *Hub) Write(object runtime.Object) *unstructured.Unstructured {
 	h.t.Helper()
 	u, err := typed.ToUnstructured(object)
 	require.NoError(h.t, err)
 	var out *unstructured.Unstructured
-	// What was defined a moment ago may not be served yet.
+	// A kind that was just defined may not be served yet.
 	h.Soon("writing "+u.GetKind()+" "+u.GetName(), func() (err error) {
 		out, err = h.Admin.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).Create(h.t.Context(), u, metav1.CreateOptions{})
 		return err
@@ -127,7 +128,7 @@ func (h *Hub) Write(object runtime.Object) *unstructured.Unstructured {
 	return out
 }
 
-// Soon waits until nothing is wrong any more; what says what is done.
+// Soon waits until wrong returns nil; what names the activity in the failure message.
 func (h *Hub) Soon(what string, wrong func() error) {
 	h.t.Helper()
 	tick, end := time.NewTicker(20*time.Millisecond), time.After(patience)
@@ -141,7 +142,7 @@ func (h *Hub) Soon(what string, wrong func() error) {
 	}
 }
 
-// namespace makes the namespace of a cluster, unless it is there.
+// namespace creates the namespace of a cluster, unless it exists.
 func (h *Hub) namespace(cluster string) {
 	h.t.Helper()
 	if h.namespaces[cluster] {
@@ -151,7 +152,7 @@ func (h *Hub) namespace(cluster string) {
 	h.Write(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": cluster}}})
 }
 
-// Join makes a managed cluster that is accepted.
+// Join creates an accepted managed cluster.
 func (h *Hub) Join(cluster string) {
 	h.t.Helper()
 	h.namespace(cluster)
@@ -161,7 +162,7 @@ func (h *Hub) Join(cluster string) {
 	})
 }
 
-// Accept gives a managed cluster its acceptance, or takes it back.
+// Accept accepts a managed cluster, or withdraws its acceptance.
 func (h *Hub) Accept(cluster string, accept bool) {
 	h.t.Helper()
 	body := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t}}`, accept)
@@ -169,8 +170,8 @@ func (h *Hub) Accept(cluster string, accept bool) {
 	require.NoError(h.t, err)
 }
 
-// Install registers the add-on and enables it on a cluster, which it joins; on a hosting
-// cluster instead where host is one. It returns the key of the instance.
+// Install registers the add-on, joins a cluster and enables the add-on there; when host
+// is not empty, the add-on is hosted on that cluster. It returns the key of the instance.
 func (h *Hub) Install(cluster, host string) reconcile.Key {
 	h.t.Helper()
 	h.Join(cluster)
@@ -217,7 +218,7 @@ func (h *Hub) Await(key reconcile.Key, condition, reason string) *addonv1alpha1.
 	return out
 }
 
-// Gone waits until there is no such object.
+// Gone waits until the object does not exist.
 func (h *Hub) Gone(resource schema.GroupVersionResource, key reconcile.Key) {
 	h.t.Helper()
 	h.Soon(key.String(), func() error {

@@ -16,16 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Rules of a policy, in its JSON form; the first one that matches a request holds.
+// Rules of an audit policy, in JSON; the first rule that matches a request applies.
 const (
-	// OnlyResources leaves out what concerns no resource, as /livez.
+	// OnlyResources leaves out requests for no resource, such as /livez.
 	OnlyResources = `{"level":"None","nonResourceURLs":["*"]}`
-	// NotAdministrators leaves out what the test itself asks.
+	// NotAdministrators leaves out the requests of the test itself.
 	NotAdministrators = `{"level":"None","userGroups":["system:masters"]}`
-	// NotReads and NotWatches leave out what changes nothing.
+	// NotReads and NotWatches leave out requests that change nothing.
 	NotReads   = `{"level":"None","verbs":["get","list","watch"]}`
 	NotWatches = `{"level":"None","verbs":["watch"]}`
-	// Leases notes them all, NotLeases none of them.
+	// Leases records all requests for leases, NotLeases none of them.
 	Leases    = `{"level":"Metadata","resources":[{"group":"coordination.k8s.io"}]}`
 	NotLeases = `{"level":"None","resources":[{"group":"coordination.k8s.io"}]}`
 )
@@ -36,9 +36,9 @@ type Log struct {
 	policy, file string
 }
 
-// New prepares a log of a server that is started with Flags. It notes each request
-// that no rule leaves out once, when it has been answered; of a watch, its beginning
-// too.
+// New prepares a log for a server that is started with Flags. It records each request
+// that no rule leaves out once, when it has been answered; for a watch, its start as
+// well.
 func New(t testing.TB, rules ...string) *Log {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func (l *Log) Flags() []string {
 	return []string{"--audit-policy-file=" + l.policy, "--audit-log-path=" + l.file}
 }
 
-// Mark is the place in the log where what comes from now on begins.
+// Mark returns the current end of the log, for Since.
 func (l *Log) Mark() int64 {
 	l.t.Helper()
 	info, err := os.Stat(l.file)
@@ -62,8 +62,9 @@ func (l *Log) Mark() int64 {
 	return info.Size()
 }
 
-// Since reads the log from a mark on. The server may be in the midst of a line, at the
-// end and at the mark: such a line is told whole the next time, and not by this mark.
+// Since reads the log from a mark. The server may be in the middle of writing a line, at
+// the end or at the mark: such a line is returned whole the next time, and not for this
+// mark.
 func (l *Log) Since(mark int64) (out []Request) {
 	l.t.Helper()
 	file, err := os.Open(l.file)
@@ -97,15 +98,15 @@ type Request struct {
 	Response    struct{ Code int }                                      `json:"responseStatus"`
 }
 
-// What is the request in short: "patch managedclusters/status".
+// What returns the request in short: "patch managedclusters/status".
 func (r Request) What() string {
 	return strings.TrimSuffix(r.Verb+" "+r.Object.Resource+"/"+r.Object.Subresource, "/")
 }
 
-// Done tells whether the request was answered with what it asked for.
+// Done reports whether the request succeeded.
 func (r Request) Done() bool { return r.Response.Code < http.StatusMultipleChoices }
 
-// Writes tells whether the request changed something.
+// Writes reports whether the request changed something.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -114,8 +115,8 @@ func (r Request) Writes() bool {
 	return false
 }
 
-// Reviews tells requests that are sent as writes and write nothing: reviews, and
-// those for tokens.
+// Reviews reports whether the request is sent as a write but writes nothing: a review, or
+// a request for a token.
 func (r Request) Reviews() bool {
 	return strings.HasSuffix(r.Object.Resource, "reviews") || r.Object.Resource == "serviceaccounts" && r.Object.Subresource == "token"
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults stands between a process and its API servers: it notes what
-// is sent, makes requests fail, and ends the process after its n-th write, as
-// if it had been killed there. A scenario that is run once for every n, and
-// then once more without a fault, shows that no crash between two writes leaves
-// anything behind or does anything twice.
+// Package faults sits between a process and its API servers: it records requests, makes
+// them fail, and ends the process after its n-th write, as if it had been killed there. A
+// scenario that is run once for every n, and then once without a fault, shows that no
+// crash between two writes leaves anything behind or does anything twice.
 package faults
 
 import (
@@ -18,25 +17,25 @@ import (
 )
 
 var (
-	// ErrStopped is what every request fails with once the process counts as dead.
+	// ErrStopped is the error of every request once the process counts as dead.
 	ErrStopped = errors.New("the process was stopped by the test")
-	// ErrCut is what requests to a side fail with that was cut off.
+	// ErrCut is the error of requests to a side that is cut off.
 	ErrCut = errors.New("the line is cut")
 )
 
-// Process is all that one process sends, to however many API servers. The zero
-// value lets everything through. It may be used by many goroutines.
+// Process is the traffic of one process to any number of API servers. The zero value lets
+// everything through. It is safe for concurrent use.
 type Process struct {
 	mu sync.Mutex
 	// sent are the requests since Take, done the writes that reached a server.
 	sent, done []string
-	// under counts the requests that are not answered yet.
+	// under counts the requests in flight.
 	under int
-	// fault is asked before each request, answer after it.
+	// fault is called before each request, answer after that.
 	fault  func(side string, r *http.Request) error
 	answer func(side string, r *http.Request) *http.Response
-	// left is after how many writes it dies; died is closed then. A nil channel
-	// is a process that does not die.
+	// left is the number of writes until the process dies, when died is closed. With a
+	// nil channel, the process does not die.
 	left int
 	died chan struct{}
 }
@@ -47,26 +46,24 @@ func Count(c *rest.Config) (*rest.Config, *Process) {
 	return p.On(c, ""), p
 }
 
-// StopAfter returns a copy of c of a process that dies after n writes; see
-// DieAfter.
+// StopAfter returns a copy of c for a process that dies after n writes; see DieAfter.
 func StopAfter(c *rest.Config, n int) (*rest.Config, *Process) {
 	p := &Process{}
 	p.DieAfter(n)
 	return p.On(c, ""), p
 }
 
-// On returns a copy of c by which the process reaches one API server, which is
-// called side in what is noted.
+// On returns a copy of c with which the process reaches one API server, called side in
+// what is recorded.
 func (p *Process) On(c *rest.Config, side string) *rest.Config {
 	out := rest.CopyConfig(c)
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, side, p} })
 	return out
 }
 
-// DieAfter lets the process die by its n-th write from now on: that write
-// reaches the server, its answer reaches nobody, and every request after it
-// fails with ErrStopped. Zero is death at once. Events do not count. The channel
-// is closed at its death.
+// DieAfter makes the process die with its n-th write from now on: that write reaches the
+// server, its answer is lost, and every later request fails with ErrStopped. With zero,
+// it dies immediately. Events do not count. The channel is closed when it dies.
 func (p *Process) DieAfter(n int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,14 +81,14 @@ func (p *Process) Revive() {
 	p.died = nil
 }
 
-// Died is closed when the process is dead; nil if it cannot die.
+// Died returns a channel that is closed when the process is dead; nil if it cannot die.
 func (p *Process) Died() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.died
 }
 
-// Dead tells whether the process is dead.
+// Dead reports whether the process is dead.
 func (p *Process) Dead() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,15 +104,15 @@ func (p *Process) dead() bool {
 	}
 }
 
-// Fail sets what is asked before each request: an error is returned instead of
-// an answer. Nil lets everything through.
+// Fail sets a function that is called before each request; its error is returned instead
+// of an answer. Nil lets everything through.
 func (p *Process) Fail(fault func(side string, r *http.Request) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Answer sets what is answered in place of the API server; nil from it lets the
+// Answer sets a function that answers in place of the API server. A nil answer lets the
 // request through, and so does a nil function.
 func (p *Process) Answer(answer func(side string, r *http.Request) *http.Response) {
 	p.mu.Lock()
@@ -143,30 +140,29 @@ func (p *Process) Take() []string {
 	return out
 }
 
-// Seen are the writes that reached a server so far, in the form of Take.
+// Seen returns the writes that have reached a server so far, in the form of Take.
 func (p *Process) Seen() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.done)
 }
 
-// Busy tells whether a request is under way. A watch counts until its answer
-// begins.
+// Busy reports whether a request is in flight. A watch counts until its answer begins.
 func (p *Process) Busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.under > 0
 }
 
-// answered notes that a request is no longer under way.
+// answered records that a request is no longer in flight.
 func (p *Process) answered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.under--
 }
 
-// admit notes a request and tells whether it may go on, or what is answered in
-// its place.
+// admit records a request. It returns the answer to give in its place, an error to fail
+// it with, or nothing when it may go on.
 func (p *Process) admit(side string, r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	p.sent = append(p.sent, form(side, r))
@@ -188,7 +184,7 @@ func form(side string, r *http.Request) string {
 	return strings.TrimSpace(side + " " + r.Method + " " + r.URL.Path)
 }
 
-// isWrite tells requests that change something.
+// isWrite reports whether a request changes something.
 func isWrite(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -203,8 +199,8 @@ type transport struct {
 	process *Process
 }
 
-// RoundTrip passes the request on, unless a fault or the death of the process
-// forbids it.
+// RoundTrip passes the request on, unless a fault or the death of the process prevents
+// it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer t.process.answered()
 	answer, err := t.process.admit(t.side, r)
@@ -223,8 +219,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.write(r)
 }
 
-// write sends a write. Nothing may overtake the last one, so it is sent under
-// the lock.
+// write sends a write, under the lock because nothing may overtake the last one.
 func (t *transport) write(r *http.Request) (*http.Response, error) {
 	p := t.process
 	p.mu.Lock()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory reads what processes and their containers hold, as the kernel of
-// this machine counts it. It works on Linux only.
+// Package memory reads how much memory processes and their containers use, as the kernel
+// counts it. It works on Linux only.
 package memory

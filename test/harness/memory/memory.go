@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Usage is what a process holds, in bytes.
+// Usage is the memory of a process, in bytes.
 type Usage struct {
-	// Anon is RssAnon: what the process made itself, and nobody shares.
+	// Anon is RssAnon: private memory that is not backed by files.
 	Anon int64
-	// Resident is VmRSS: that, and the pages of files, its program above all, that it
-	// has touched.
+	// Resident is VmRSS: Anon, and the pages of files, mostly of its program, that it has
+	// touched.
 	Resident int64
-	// Peak is VmHWM: the most that Resident ever was.
+	// Peak is VmHWM: the maximum of Resident so far.
 	Peak int64
 }
 
-// Since is what has been added to Anon and Resident since before; Peak stays.
+// Since returns the growth of Anon and Resident since before; Peak stays.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{Anon: u.Anon - before.Anon, Resident: u.Resident - before.Resident, Peak: u.Peak}
 }
 
-// Max is the larger of two in each respect.
+// Max returns the maximum of each field.
 func (u Usage) Max(other Usage) Usage {
 	return Usage{Anon: max(u.Anon, other.Anon), Resident: max(u.Resident, other.Resident), Peak: max(u.Peak, other.Peak)}
 }
@@ -39,8 +39,8 @@ func (u Usage) String() string {
 // MiB prints an amount of memory.
 func MiB(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// Of reads the memory of a process. The error is os.ErrProcessDone for one that has
-// ended and is still listed, and that of the file in /proc otherwise.
+// Of reads the memory of a process. The error is os.ErrProcessDone for a process that has
+// ended and is still listed, and the error of reading /proc otherwise.
 func Of(pid int) (Usage, error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
 	status, err := os.ReadFile(path)
@@ -67,9 +67,9 @@ func Of(pid int) (Usage, error) {
 	return u, nil
 }
 
-// WorkingSet is what the container of a process holds, in bytes, as the kubelet
-// counts it and "kubectl top" shows it: all that is charged to its control group, but
-// for pages of files that the kernel would take back first.
+// WorkingSet returns the memory of the container of a process, in bytes, as the kubelet
+// counts it and "kubectl top" shows it: everything that is charged to its control group
+// except for inactive pages of files, which the kernel would reclaim first.
 func WorkingSet(pid int) (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

@@ -22,20 +22,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// cell is one set of namespaces, and the pipe whose end is its end.
+// cell is one set of namespaces, and the pipe that ends it when it closes.
 type cell struct {
 	namespaces
 	outer  *exec.Cmd
 	cgroup string
 	pipe   io.Closer
 	ended  chan struct{}
-	// said is what the cell's own processes print, which is how they fail. It is
-	// read after ended is closed.
+	// said is the output of the cell's own processes, which is how they report failures.
+	// It is read after ended is closed.
 	said bytes.Buffer
 }
 
-// openCell makes a cell for the folder dir, which goes with it. A cell with a
-// file system of its own also owns a control group, which cgroup names.
+// openCell creates a cell for the folder dir, which is removed with it. A cell with a
+// file system of its own also owns the control group named cgroup.
 func (f *Fabric) openCell(ctx context.Context, name, dir, cgroup string) (*cell, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (f *Fabric) openCell(ctx context.Context, name, dir, cgroup string) (*cell,
 		return nil, err
 	}
 	go func() {
-		_ = c.outer.Wait() // the state and what was said tell how it ended
+		_ = c.outer.Wait() // the state and the output tell how it ended
 		close(c.ended)
 	}()
 	err = wait.PollUntilContextTimeout(ctx, pollEvery, time.Minute, true, func(context.Context) (bool, error) {
@@ -72,7 +72,7 @@ func (f *Fabric) openCell(ctx context.Context, name, dir, cgroup string) (*cell,
 	return c, nil
 }
 
-// readPID reads the number of the first process inside, once it is there.
+// readPID reads the PID of the first process inside, once it is there.
 func (c *cell) readPID(file string) (bool, error) {
 	body, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -89,7 +89,7 @@ func (c *cell) readPID(file string) (bool, error) {
 	return err == nil, err
 }
 
-// failure tells how an ended cell ended; nil is as it should.
+// failure returns why an ended cell failed; nil when it ended normally.
 func (c *cell) failure() error {
 	if c.outer.ProcessState.Success() {
 		return nil
@@ -97,7 +97,7 @@ func (c *cell) failure() error {
 	return fmt.Errorf("the cell's process: %s: %s", c.outer.ProcessState, bytes.TrimSpace(c.said.Bytes()))
 }
 
-// close ends the cell and waits until everything of it is gone.
+// close ends the cell and waits until nothing of it is left.
 func (c *cell) close() error {
 	if c == nil {
 		return nil
@@ -110,7 +110,7 @@ func (c *cell) close() error {
 	return errors.Join(err, c.failure())
 }
 
-// ip runs commands of ip(8) in the cell's network, all or an error.
+// ip runs ip(8) commands in the cell's network, and stops at the first error.
 func (c *cell) ip(ctx context.Context, commands ...string) error {
 	command := exec.CommandContext(ctx, "ip", "-batch", "-")
 	command.Stdin = strings.NewReader(strings.Join(commands, "\n"))

@@ -22,25 +22,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// startTimeout bounds how long a cluster may take until its node is ready.
+// startTimeout bounds the time until the node of a cluster is ready.
 const startTimeout = 3 * time.Minute
 
 // apiserverPort is where kube-apiserver listens.
 const apiserverPort = 6443
 
-// clusterName is what names of nodes, interfaces and folders allow.
+// clusterName is the form that the names of nodes, interfaces and folders allow.
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)
 
-// Options say what cluster to start.
+// Options describe a cluster to start.
 type Options struct {
 	// Name of the cluster: its node, its kubeconfig context, its certificate
 	// authority. A DNS label of at most 32 characters.
 	Name string
 	// Images are OCI archives that are loaded into the node.
 	Images []string
-	// SigningDuration is how long certificates live that are asked for by a
-	// CertificateSigningRequest, in whole seconds; kube-controller-manager
-	// backdates by five minutes. Zero is its default of one year.
+	// SigningDuration is the lifetime of certificates issued for a
+	// CertificateSigningRequest, in whole seconds; kube-controller-manager backdates them
+	// by five minutes. Zero is its default of one year.
 	SigningDuration time.Duration
 }
 
@@ -63,7 +63,7 @@ func Components() []Component {
 	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Containerd, Kubelet, Proxy}
 }
 
-// Way is how kube-apiserver is reached and trusted.
+// Way is an address of kube-apiserver and the authority to trust there.
 type Way struct {
 	// Server is its URL on the fabric.
 	Server string
@@ -76,20 +76,20 @@ type Way struct {
 type Cluster struct {
 	// Name is that of the options.
 	Name string
-	// Address is the node's on the fabric, and kube-apiserver's.
+	// Address is that of the node, and of kube-apiserver, on the fabric.
 	Address string
 	// Server is the URL of kube-apiserver on the fabric.
 	Server string
 	// CA is the certificate authority in PEM.
 	CA []byte
 	// Elsewhere is a second way to the same kube-apiserver: another address on the
-	// fabric, and a certificate of another authority, as a new load balancer has.
+	// fabric, with a certificate of another authority, like a new load balancer.
 	Elsewhere Way
 	// Kubeconfig is the path of the administrator's kubeconfig file. Its server
 	// is reachable from inside only; see Exec.
 	Kubeconfig string
-	// Config is the administrator's client configuration for this process:
-	// connections are made from inside, and there is no rate limit.
+	// Config is the administrator's client configuration for this process: connections
+	// are opened from inside, without a rate limit.
 	Config *rest.Config
 
 	fabric  *Fabric
@@ -119,7 +119,7 @@ func (f *Fabric) Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// reserve gives the cluster its place on the fabric.
+// reserve assigns the cluster an index and addresses on the fabric.
 func (f *Fabric) reserve(options Options) (*Cluster, error) {
 	if !clusterName.MatchString(options.Name) || options.Name == "switch" {
 		return nil, fmt.Errorf("starting cluster %q: that is no name for a cluster", options.Name)
@@ -146,7 +146,7 @@ func (f *Fabric) reserve(options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start brings everything up, what does not depend on each other at once.
+// start starts everything, independent parts in parallel.
 func (c *Cluster) start(ctx context.Context) error {
 	var err error
 	if c.cell, err = c.fabric.openCell(ctx, c.Name, c.dir, c.cgroup()); err != nil {
@@ -179,8 +179,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.awaitNode(ctx)
 }
 
-// Stop ends the cluster and removes everything of it: the kernel ends all
-// processes of the cell at once. It may be called more than once.
+// Stop ends the cluster and removes all traces of it: the kernel ends all processes of
+// the cell at once. It may be called more than once.
 func (c *Cluster) Stop() error {
 	c.fabric.mutex.Lock()
 	c.fabric.clusters = slices.DeleteFunc(c.fabric.clusters, func(other *Cluster) bool { return other == c })
@@ -195,7 +195,7 @@ func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *Cluster) pki(name string) string { return filepath.Join(c.dir, "pki", name) }
 
-// cgroup names the control group that the pods of this cluster are below, in
+// cgroup returns the name of the control group that holds the pods of this cluster, in
 // every hierarchy.
 func (c *Cluster) cgroup() string { return filepath.Base(c.fabric.dir) + "-" + c.Name }
 
@@ -203,8 +203,8 @@ func (c *Cluster) podRange() string { return fmt.Sprintf("10.%d.0.0/24", 210+c.i
 
 func (c *Cluster) serviceRange() string { return fmt.Sprintf("10.%d.0.0/24", 110+c.index) }
 
-// firstService is the address of the Service "kubernetes".
+// firstService returns the address of the Service "kubernetes".
 func (c *Cluster) firstService() string { return fmt.Sprintf("10.%d.0.1", 110+c.index) }
 
-// platform is that of this machine, as images name it.
+// platform returns the platform of this machine, as images name it.
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// readyAddresses are where programs listen that have nothing better to ask.
+// readyAddresses are the addresses of programs that have no better health check than to
+// listen.
 var readyAddresses = map[Component]string{
 	Etcd:              "127.0.0.1:2379",
 	ControllerManager: "127.0.0.1:10257",
@@ -60,8 +61,8 @@ func (c *Cluster) spawn(component Component) error {
 	return err
 }
 
-// launch starts a program and returns when it works, or with the end of its log
-// when it ended instead.
+// launch starts a program and returns when it is ready. If it ends instead, the error
+// holds the end of its log.
 func (c *Cluster) launch(ctx context.Context, component Component) error {
 	if err := c.spawn(component); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (c *Cluster) launch(ctx context.Context, component Component) error {
 	return err
 }
 
-// Ready tells why a program does not answer; nil when it does.
+// Ready returns why a program does not answer; nil when it does.
 func (c *Cluster) Ready(ctx context.Context, component Component) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -101,13 +102,13 @@ func (c *Cluster) Ready(ctx context.Context, component Component) error {
 	return connection.Close()
 }
 
-// LogFile is the path of a program's log; it goes with the cluster.
+// LogFile returns the path of a program's log, which is removed with the cluster.
 func (c *Cluster) LogFile(component Component) string {
 	return filepath.Join(c.dir, string(component)+".log")
 }
 
-// KillProcess ends one program without warning, as a crash would. Pods go on
-// when containerd or kubelet die.
+// KillProcess ends one program without warning, as a crash would. Pods keep running when
+// containerd or kubelet dies.
 func (c *Cluster) KillProcess(component Component) error {
 	if err := process.End(c.dir, string(component)); err != nil {
 		return fmt.Errorf("killing %s of %s: %w", component, c.Name, err)
@@ -118,8 +119,8 @@ func (c *Cluster) KillProcess(component Component) error {
 	return nil
 }
 
-// Restart ends one program, if it runs, and starts it again; it returns when
-// that answers.
+// Restart ends one program, if it runs, and starts it again; it returns when the new
+// process answers.
 func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	if err := c.KillProcess(component); err != nil {
 		return err
@@ -132,8 +133,7 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	return nil
 }
 
-// Pause stops one program in its tracks: connections stay open, and nothing
-// answers.
+// Pause suspends one program: connections stay open, and nothing answers.
 func (c *Cluster) Pause(component Component) error {
 	return process.Signal(c.dir, string(component), true)
 }

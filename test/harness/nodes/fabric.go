@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
-// PauseImage is on every node: a container of it does nothing until it is ended.
+// PauseImage is on every node: its container does nothing until it is ended.
 const PauseImage = "localhost/kubectl-ocm/pause:v0.0.1"
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxClusters = 40
 )
 
-// pollEvery is how often something that starts is looked at.
+// pollEvery is the interval at which a starting program is checked.
 const pollEvery = 20 * time.Millisecond
 
 // Fabric is a network of clusters that see each other and nothing else.
@@ -51,8 +51,8 @@ type Binaries struct {
 	Scheduler, Kubelet, Proxy string
 }
 
-// FindBinaries takes Kubernetes from where the whole harness does, and fails
-// when the programs of a node are not there too.
+// FindBinaries finds Kubernetes where package harness does, and fails when the programs
+// of a node are missing there.
 func FindBinaries(ctx context.Context) (Binaries, error) {
 	base, err := harness.Binaries(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func FindBinaries(ctx context.Context) (Binaries, error) {
 	return BesideBinaries(base)
 }
 
-// BesideBinaries takes the programs of a node from the folder of a control
-// plane's programs.
+// BesideBinaries finds the programs of a node in the folder of a control plane's
+// programs.
 func BesideBinaries(base playground.Binaries) (Binaries, error) {
 	dir := filepath.Dir(base.APIServer)
 	found := Binaries{
@@ -77,7 +77,8 @@ func BesideBinaries(base playground.Binaries) (Binaries, error) {
 	return found, nil
 }
 
-// Supported says which program is missing that nodes need; nil when none is.
+// Supported returns an error that names a program that nodes need and that is missing;
+// nil when none is.
 func Supported() error {
 	for _, program := range []string{"containerd", "ctr", "runc", "nft", "ip", "iptables", "conntrack"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -87,8 +88,8 @@ func Supported() error {
 	return nil
 }
 
-// NewFabric makes an empty network. Its folder lies below the system's folder
-// for temporary files, with a short name because of the limit for socket paths.
+// NewFabric creates an empty network. Its folder is in the system's temporary folder,
+// with a short name because of the limit for socket paths.
 func NewFabric(ctx context.Context, binaries Binaries) (*Fabric, error) {
 	if err := Supported(); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func NewFabric(ctx context.Context, binaries Binaries) (*Fabric, error) {
 	return f, nil
 }
 
-// prepare builds the programs of the harness and opens the switch.
+// prepare builds the programs of the harness and creates the bridge.
 func (f *Fabric) prepare(ctx context.Context) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", f.cellProgram(), here+"/cell")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -126,8 +127,8 @@ func (f *Fabric) prepare(ctx context.Context) error {
 
 func (f *Fabric) cellProgram() string { return filepath.Join(f.dir, "cell") }
 
-// Close ends every cluster and removes everything of the fabric. It may be
-// called more than once.
+// Close ends every cluster and removes all traces of the fabric. It may be called more
+// than once.
 func (f *Fabric) Close() error {
 	f.mutex.Lock()
 	clusters := f.clusters

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// writeIdentities makes keys, certificates and kubeconfig files, and the client
+// writeIdentities creates keys, certificates and kubeconfig files, and the client
 // configuration of the administrator.
 func (c *Cluster) writeIdentities() error {
 	authority, err := pki.Open(filepath.Join(c.dir, "pki"), "kubernetes-ca-"+c.Name, time.Now())
@@ -38,8 +38,8 @@ func (c *Cluster) writeIdentities() error {
 	if err := c.writeElsewhere(); err != nil {
 		return err
 	}
-	// Aggregated APIs are asked in other users' names by a front proxy; without
-	// its authority every program complains all the time.
+	// A front proxy calls aggregated APIs on behalf of other users; without its
+	// authority, every program keeps logging errors.
 	if _, err := pki.Open(c.pki("front-proxy"), "front-proxy-ca-"+c.Name, time.Now()); err != nil {
 		return err
 	}
@@ -65,14 +65,14 @@ func (c *Cluster) writeIdentities() error {
 	return c.connect()
 }
 
-// connect makes the administrator's client.
+// connect creates the administrator's client.
 func (c *Cluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	config.Dial = c.cell.dial
-	config.QPS = -1 // a test is its own limit
+	config.QPS = -1 // no rate limit
 	config.Timeout = 30 * time.Second
 	c.Config = config
 	if c.http, err = rest.HTTPClientFor(config); err != nil {
@@ -108,8 +108,8 @@ func (c *Cluster) writeKubeconfig(path string, user pki.Pair) error {
 	return clientcmd.WriteToFile(*config, path)
 }
 
-// WriteKubeconfig writes one kubeconfig file with a context for each cluster,
-// named after it and with its administrator's rights. The first is current.
+// WriteKubeconfig writes one kubeconfig file with a context for each cluster, named after
+// it and with its administrator's rights. The first one is the current context.
 func WriteKubeconfig(path string, clusters ...*Cluster) error {
 	merged := clientcmdapi.NewConfig()
 	for _, c := range clusters {

@@ -18,23 +18,23 @@ import (
 	"strings"
 )
 
-// Inventory is what clusters could leave on a machine: network namespaces,
-// interfaces, packet filter tables, mounts, control groups, folders, and
-// processes of the harness. Each entry is a kind and a name.
+// Inventory is what clusters could leave behind on a machine: network namespaces,
+// interfaces, packet filter tables, mounts, control groups, folders, and processes of the
+// harness. Each entry is a kind and a name.
 type Inventory map[string]bool
 
-// places are where kubelet, containerd, runc and CNI plugins are known to write
-// when nobody stops them.
+// places are where kubelet, containerd, runc and CNI plugins are known to write when they
+// run outside a cell.
 var places = []string{
 	"/etc/cni", "/etc/kubernetes", "/opt/cni", "/run/containerd", "/run/containerd-state", "/run/flannel", "/run/netns", "/run/runc",
 	"/usr/libexec/kubernetes", "/var/lib/cni", "/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods",
 }
 
-// TakeInventory looks at the machine as it is.
+// TakeInventory returns the current inventory of the machine.
 func TakeInventory() (Inventory, error) {
 	found := Inventory{}
-	for _, look := range []func(Inventory) error{lookAtFolders, lookAtNetwork, lookAtMounts, lookAtCgroups, lookAtProcesses} {
-		if err := look(found); err != nil {
+	for _, add := range []func(Inventory) error{addFolders, addNetwork, addMounts, addCgroups, addProcesses} {
+		if err := add(found); err != nil {
 			return nil, fmt.Errorf("taking the inventory of the machine: %w", err)
 		}
 	}
@@ -53,15 +53,15 @@ func (i Inventory) Added(after Inventory) []string {
 	return added
 }
 
-// ownerFormat finds, in a process that TakeInventory found, whose it is and to
-// which fabric it belongs; fabricFormat finds the fabric in any entry.
+// ownerFormat finds the owner and the fabric in a process entry of TakeInventory;
+// fabricFormat finds the fabric in any entry.
 var (
 	ownerFormat  = regexp.MustCompile(`^process .* -owner ([0-9]+) .*/(` + folderPrefix + `[0-9]+)`)
 	fabricFormat = regexp.MustCompile(folderPrefix + `[0-9]+`)
 )
 
-// withoutOthers leaves out what belongs to fabrics of other processes that
-// still run: they may have come while this one was at work.
+// withoutOthers leaves out what belongs to fabrics of other running processes: they may
+// have started in the meantime.
 func (i Inventory) withoutOthers() Inventory {
 	others := map[string]bool{}
 	for entry := range i {
@@ -82,7 +82,7 @@ func (i Inventory) withoutOthers() Inventory {
 
 func (i Inventory) add(kind, name string) { i[kind+" "+name] = true }
 
-func lookAtFolders(found Inventory) error {
+func addFolders(found Inventory) error {
 	own, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func lookAtFolders(found Inventory) error {
 		found.add("folder", dir)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // it went away meanwhile
+			continue // it is already gone
 		}
 		for _, entry := range entries {
 			found.add("folder", filepath.Join(dir, entry.Name()))
@@ -103,7 +103,7 @@ func lookAtFolders(found Inventory) error {
 	return nil
 }
 
-func lookAtNetwork(found Inventory) error {
+func addNetwork(found Inventory) error {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func lookAtNetwork(found Inventory) error {
 	return nil
 }
 
-func lookAtMounts(found Inventory) error {
+func addMounts(found Inventory) error {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return err
@@ -136,9 +136,9 @@ func lookAtMounts(found Inventory) error {
 	return lines.Err()
 }
 
-// lookAtCgroups finds the groups below the root of each hierarchy, and further
-// down those of a fabric: what the machine itself runs makes groups in its own.
-func lookAtCgroups(found Inventory) error {
+// addCgroups adds the groups directly below the root of each hierarchy, and further down
+// only those of a fabric: what the machine itself runs creates groups within its own.
+func addCgroups(found Inventory) error {
 	const root = "/sys/fs/cgroup"
 	top := 1 // one hierarchy
 	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
@@ -156,9 +156,9 @@ func lookAtCgroups(found Inventory) error {
 	})
 }
 
-// lookAtProcesses finds processes of a fabric by what they were started with:
-// every one of them names the fabric's folder or control group.
-func lookAtProcesses(found Inventory) error {
+// addProcesses adds the processes of a fabric, found by their arguments: every one of
+// them names the fabric's folder or control group.
+func addProcesses(found Inventory) error {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func lookAtProcesses(found Inventory) error {
 	for _, file := range files {
 		body, err := os.ReadFile(file)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has already ended
 		}
 		if line := strings.ReplaceAll(string(body), "\x00", " "); strings.Contains(line, "/"+folderPrefix) {
 			found.add("process", filepath.Base(filepath.Dir(file))+" "+line)

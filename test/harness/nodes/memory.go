@@ -21,17 +21,17 @@ import (
 
 // Process is one process of a cluster, of a pod or of the cluster itself.
 type Process struct {
-	// PID is its number outside.
+	// PID is its process ID outside the cell.
 	PID int
 	// Command is the program's name, without its folder.
 	Command string
-	// Memory is what it holds.
+	// Memory is its memory usage.
 	Memory memory.Usage
 }
 
 // Processes lists what runs in the cluster: its programs and its pods.
 func (c *Cluster) Processes() ([]Process, error) {
-	// Every hierarchy knows all of them; one of these is there.
+	// Every hierarchy lists all of them; one of these exists.
 	var group string
 	for _, place := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/pids/"} {
 		if _, err := os.Stat(place + c.cgroup()); err == nil {
@@ -71,9 +71,9 @@ func (c *Cluster) Processes() ([]Process, error) {
 	return found, nil
 }
 
-// ended tells that a process, or the control group of a container, went away
-// between being listed and being read: its file is gone, or it is still open
-// and its subject is gone.
+// ended reports whether err means that a process, or the control group of a container,
+// went away between being listed and being read: its file is gone, or the file is still
+// open and its subject is gone.
 func ended(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV)
 }

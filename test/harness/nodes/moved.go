@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// secondAddress is that of Cluster.Elsewhere. kube-apiserver chooses the
+// secondAddress returns the address of Cluster.Elsewhere. kube-apiserver chooses the
 // certificate by it where a client names no server.
 func (c *Cluster) secondAddress() string { return fmt.Sprintf("10.210.0.%d", 100+c.index) }
 
-// writeElsewhere makes the authority of the second way and its certificate.
+// writeElsewhere creates the authority of the second way and its certificate.
 func (c *Cluster) writeElsewhere() error {
 	authority, err := pki.Open(c.pki("elsewhere"), "elsewhere-ca-"+c.Name, time.Now())
 	if err != nil {
@@ -31,8 +31,8 @@ func (c *Cluster) writeElsewhere() error {
 	return err
 }
 
-// Abandon makes kube-apiserver's first address dead for other clusters, open
-// connections included; Elsewhere goes on.
+// Abandon makes kube-apiserver's first address unreachable for other clusters, open
+// connections included; Elsewhere keeps working.
 func (c *Cluster) Abandon(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "nft", "-f", "-")
 	command.Stdin = strings.NewReader(fmt.Sprintf(`table ip abandoned {
@@ -56,14 +56,14 @@ func (c *Cluster) SignFor(ctx context.Context, life time.Duration) error {
 	return c.Restart(ctx, ControllerManager)
 }
 
-// Replace stops the cluster and starts another in its place: same name, same
-// addresses, and everything else new, as after a disaster without a backup.
+// Replace stops the cluster and starts another one with the same name and addresses and
+// everything else new, as after a disaster without a backup.
 func (c *Cluster) Replace(ctx context.Context) (*Cluster, error) {
 	if err := c.Stop(); err != nil {
 		return nil, err
 	}
-	// The kernel removes the cable some time after the network it led to. An
-	// error only says that it has done so.
+	// The kernel removes the interface some time after the network it led to. An error
+	// only means that it has done so already.
 	_ = c.fabric.switched.ip(ctx, "link delete "+c.port())
 	return c.fabric.Start(ctx, c.options)
 }

@@ -25,14 +25,14 @@ func (n namespaces) path(kind string) string {
 	return "/proc/" + strconv.Itoa(n.pid) + "/ns/" + kind
 }
 
-// within calls f on a thread that has entered namespaces of the cell: "net", or
-// "pid", which holds for the children that f starts. The thread ends with f, so
-// nothing else ever runs on it.
+// within calls f on a thread that has entered a namespace of the cell: "net", or "pid",
+// which applies to the children that f starts. The thread ends with f, so that nothing
+// else ever runs on it.
 func (n namespaces) within(kind string, f func() error) error {
 	flag := map[string]int{"net": unix.CLONE_NEWNET, "pid": unix.CLONE_NEWPID}[kind]
 	result := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread is spoilt
+		runtime.LockOSThread() // and never unlock: the thread cannot be reused
 		handle, err := os.Open(n.path(kind))
 		if err != nil {
 			result <- fmt.Errorf("finding the cell: %w", err)
@@ -59,8 +59,7 @@ func (n namespaces) dial(ctx context.Context, network, address string) (net.Conn
 	return connection, err
 }
 
-// run starts a command in the cell's network, with the machine's files, and
-// waits for its end.
+// run runs a command in the cell's network, with the machine's files, and waits for it.
 func (n namespaces) run(command *exec.Cmd) error {
 	if err := n.within("net", command.Start); err != nil {
 		return err

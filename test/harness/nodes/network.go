@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// port is the name of the cluster's end of the cable in the switch.
+// port returns the name of the cluster's interface on the bridge.
 func (c *Cluster) port() string { return fmt.Sprintf("port%d", c.index) }
 
-// plug connects the cell to the fabric. The default route leads nowhere, but
-// without one there is no route to Services, whose addresses are rewritten only
-// after a route was found.
+// plug connects the cell to the fabric. The default route leads nowhere, but without one
+// there is no route to Services, whose addresses are rewritten only after the route
+// lookup.
 func (c *Cluster) plug(ctx context.Context) error {
 	cable := fmt.Sprintf("link add %s type veth peer name eth0 netns %d", c.port(), c.cell.pid)
 	err := c.fabric.switched.ip(ctx, cable, fmt.Sprintf("link set %s master fabric", c.port()), fmt.Sprintf("link set %s up", c.port()))
@@ -41,8 +41,8 @@ func (c *Cluster) plug(ctx context.Context) error {
 	})
 }
 
-// Cut takes the cluster off the fabric, as if its cable was pulled: packets to
-// and from other clusters are lost, nothing inside is told.
+// Cut takes the cluster off the fabric, as if its cable were pulled: packets to and from
+// other clusters are lost, without any error inside.
 func (c *Cluster) Cut(ctx context.Context) error {
 	if err := c.fabric.switched.ip(ctx, fmt.Sprintf("link set %s down", c.port())); err != nil {
 		return fmt.Errorf("cutting %s off: %w", c.Name, err)
@@ -58,15 +58,13 @@ func (c *Cluster) Heal(ctx context.Context) error {
 	return nil
 }
 
-// Run runs a command in the cluster's network and waits for its end. It sees
-// the machine's files, and its streams, environment and folder are the caller's
-// to set.
+// Run runs a command in the cluster's network and waits for it. It sees the machine's
+// files; the caller sets its streams, environment and folder.
 func (c *Cluster) Run(command *exec.Cmd) error { return c.cell.run(command) }
 
-// Exec runs a program in the cluster's network with KUBECONFIG set to the
-// administrator's file and discovery cached with the cluster, and returns its
-// standard output. The error of a program that failed holds its exit code and
-// its standard error.
+// Exec runs a program in the cluster's network with KUBECONFIG set to the administrator's
+// file and a discovery cache in the cluster's folder, and returns its standard output.
+// The error of a failed program holds its exit code and its standard error.
 func (c *Cluster) Exec(ctx context.Context, argv ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	if err := c.execute(ctx, &stdout, &stderr, argv); err != nil {
@@ -93,7 +91,7 @@ func (c *Cluster) Follow(ctx context.Context, out io.Writer, arguments ...string
 	return c.execute(ctx, out, io.Discard, append([]string{c.fabric.binaries.Kubectl}, arguments...))
 }
 
-// Load imports an OCI archive into the node, under the name that it carries.
+// Load imports an OCI archive into the node, under the name recorded in it.
 func (c *Cluster) Load(ctx context.Context, archive string) error {
 	command := exec.CommandContext(ctx, "ctr", "--address", c.file("containerd.sock"), "--namespace", "k8s.io", "images", "import", archive)
 	if output, err := command.CombinedOutput(); err != nil {

@@ -23,8 +23,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterInfo is what kubeadm calls the ConfigMap that tells a cluster's
-// address and certificate authority to those who have no right in it yet.
+// clusterInfo is kubeadm's name for the ConfigMap that publishes a cluster's address and
+// certificate authority to clients without any rights.
 const clusterInfo = "cluster-info"
 
 var (
@@ -38,9 +38,8 @@ var (
 // Dynamic returns a client with the administrator's rights.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.client }
 
-// Get reads a path of the API as the administrator: a pod's log, a Service
-// through kube-apiserver, a health check. Any status but 200 is an error that
-// holds what was answered.
+// Get reads a path of the API as the administrator: a pod's log, a Service through
+// kube-apiserver, a health check. Any status but 200 is an error that holds the answer.
 func (c *Cluster) Get(ctx context.Context, path string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Server+path, http.NoBody)
 	if err != nil {
@@ -58,8 +57,8 @@ func (c *Cluster) Get(ctx context.Context, path string) (string, error) {
 	return string(body), err
 }
 
-// publish writes what kubeadm would: the address and certificate authority of
-// the cluster, readable without any right.
+// publish writes what kubeadm would: the address and certificate authority of the
+// cluster, readable without any rights.
 func (c *Cluster) publish(ctx context.Context) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: c.Server, CertificateAuthorityData: c.CA}
@@ -73,9 +72,18 @@ func (c *Cluster) publish(ctx context.Context) error {
 		kind     string
 		object   any
 	}{
-		{configMaps, "ConfigMap", &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"kubeconfig": string(kubeconfig)}}},
+		{
+			configMaps,
+			"ConfigMap",
+			&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"kubeconfig": string(kubeconfig)}},
+		},
 		{roles, "Role", &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{clusterInfo}, Verbs: []string{"get"}},
+			{
+				APIGroups:     []string{""},
+				Resources:     []string{"configmaps"},
+				ResourceNames: []string{clusterInfo},
+				Verbs:         []string{"get"},
+			},
 		}}},
 		{roleBindings, "RoleBinding", &rbacv1.RoleBinding{ObjectMeta: meta,
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: clusterInfo},
@@ -90,7 +98,7 @@ func (c *Cluster) publish(ctx context.Context) error {
 		object.SetGroupVersionKind(one.resource.GroupVersion().WithKind(one.kind))
 		create := func(ctx context.Context) (bool, error) {
 			_, err = c.client.Resource(one.resource).Namespace(meta.Namespace).Create(ctx, object, metav1.CreateOptions{})
-			return err == nil, nil // the namespace may be a moment away
+			return err == nil, nil // the namespace may not exist yet
 		}
 		if waited := wait.PollUntilContextCancel(ctx, pollEvery, true, create); waited != nil {
 			return fmt.Errorf("publishing %s: %w: %w", one.resource.Resource, waited, err)

@@ -12,13 +12,17 @@ import (
 	"time"
 )
 
-// containerdSettings: without restrict_oom_score_adj sandboxes fail where
-// CAP_SYS_RESOURCE is missing, and runc only says that it "can't get final
-// child's PID".
+// containerdSettings: without restrict_oom_score_adj, sandboxes fail where
+// CAP_SYS_RESOURCE is missing, and runc reports only "can't get final child's PID".
 const containerdSettings = `version = 2
 root = "DIR/containerd"
 state = "/run/containerd-state"
-disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+]
 [grpc]
   address = "DIR/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -38,9 +42,9 @@ const networkSettings = `{"cniVersion": "0.4.0", "name": "NAME", "plugins": [
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 `
 
-// kubeletSettings work with control groups of both versions: version 1 has to
-// be allowed, and the groups of the classes of service are not needed. An empty
-// resolvConf gives pods no name server, because there is none to be reached.
+// kubeletSettings work with control groups of both versions: version 1 has to be allowed,
+// and the groups of QoS classes are not needed. An empty resolvConf gives pods no name
+// server, because none is reachable.
 const kubeletSettings = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
@@ -59,7 +63,7 @@ evictionHard: {memory.available: 50Mi}
 nodeStatusUpdateFrequency: 2s
 `
 
-// proxySettings: conntrack limits belong to the machine and are left alone.
+// proxySettings: conntrack limits belong to the machine and stay as they are.
 const proxySettings = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables

@@ -22,11 +22,11 @@ import (
 // tailLines is how much of each program's log a failed test shows.
 const tailLines = 8
 
-// Start starts clusters on a fabric of their own, all at once, and returns them
-// in the order of the options. At the end of the test they are stopped and the
-// machine is compared with what it was before: anything left fails the test.
-// When the test failed, the logs of all programs are kept among its artifacts
-// (go test -artifacts) and their ends are printed.
+// Start starts clusters on a fabric of their own, all at once, and returns them in the
+// order of the options. At the end of the test they are stopped and the machine is
+// compared with its state before: anything left behind fails the test. If the test
+// failed, the logs of all programs are kept among its artifacts (go test -artifacts) and
+// the ends of the logs are printed.
 func Start(t testing.TB, options ...Options) []*Cluster {
 	t.Helper()
 	binaries, err := FindBinaries(t.Context())
@@ -55,10 +55,10 @@ func Start(t testing.TB, options ...Options) []*Cluster {
 	return clusters
 }
 
-// RequireNothingLeft compares the machine with an earlier inventory and fails the
-// test by what is new. It looks for ten seconds: what ends a cell may still be at
-// work when its starter was killed. What belongs to other processes that run their
-// own clusters meanwhile does not count.
+// RequireNothingLeft compares the machine with an earlier inventory and fails the test
+// with what is new. It retries for ten seconds: the cleanup of a cell may still be under
+// way when its starter was killed. What belongs to other processes that run clusters of
+// their own does not count.
 func RequireNothingLeft(t testing.TB, before Inventory) {
 	t.Helper()
 	var left []string
@@ -71,7 +71,7 @@ func RequireNothingLeft(t testing.TB, before Inventory) {
 	require.NoError(t, err, "the clusters left this behind: %q", left)
 }
 
-// keepLogs saves the logs of all programs, which would go with their clusters.
+// keepLogs saves the logs of all programs, which are removed with their clusters.
 func (f *Fabric) keepLogs(t testing.TB) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -62,7 +62,7 @@ func (g guest) Sign(_ context.Context, _ addonkit.Instance, csr *certificatesv1.
 	return g.authority.Sign(csr, 24*time.Hour, g.clock.Now())
 }
 
-// newAuthority makes an authority and its certificate.
+// newAuthority returns a certificate authority and its certificate.
 func newAuthority(t *testing.T, now time.Time) (registration.Authority, *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,8 +16,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// hello is a whole add-on: a ConfigMap on each cluster, a Job before it goes, and an
-// agent that may read ConfigMaps of its cluster on the hub.
+// hello is a complete add-on: a ConfigMap on each cluster, a Job before it is deleted,
+// and an agent that may read ConfigMaps of its cluster on the hub.
 type hello struct{ registration.KubeClient }
 
 func (hello) Options() addonkit.Options { return addonkit.Options{Name: "hello"} }
@@ -41,7 +41,11 @@ func (hello) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.Object
 
 func (hello) Permissions(context.Context, addonkit.Instance) ([]addonkit.Permission, error) {
 	return []addonkit.Permission{
-		{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}},
+		{Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""},
+			Resources: []string{"configmaps"},
+			Verbs:     []string{"get", "list", "watch"},
+		}}},
 	}, nil
 }
 

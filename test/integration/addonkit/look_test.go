@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/addontest"
 )
 
-// weather is an add-on whose manifests tell what is neither in an instance nor in a
-// cluster.
+// weather is an add-on whose manifests depend on something outside its instances and
+// clusters.
 type weather struct{ today atomic.Value }
 
 func (*weather) Options() addonkit.Options { return addonkit.Options{Name: "weather"} }

@@ -21,7 +21,8 @@ import (
 
 var bindings = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 
-// answering are the rights to approve certificate requests for a signer, and to sign.
+// answering returns the rights to approve certificate requests for a signer, and to sign
+// them.
 func answering(signer string, verbs ...string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{

@@ -29,21 +29,21 @@ import (
 //go:embed tenant
 var tenantFiles embed.FS
 
-// tenant is an add-on of templates whose agent may run on a hosting cluster: it is on
-// neither cluster whole, and cleans up before it goes.
+// tenant is an add-on from templates whose agent may run on a hosting cluster: its
+// objects are split over both clusters, and it cleans up before it is deleted.
 type tenant struct {
 	addonkit.HostedByAnnotation
 	*gotemplate.AddOn
 }
 
-// A method with a wrong name would be none, so the compiler looks.
+// The compiler checks the methods, because one with a misspelled name would be ignored.
 var _ interface {
 	addonkit.Hosted
 	addonkit.Placed
 	addonkit.Healthy
 } = tenant{}
 
-// annotationFault has an instance go wrong.
+// annotationFault makes an instance fail.
 const annotationFault = "example.com/fault"
 
 func newTenant(t *testing.T) tenant {
@@ -58,7 +58,7 @@ func newTenant(t *testing.T) tenant {
 
 func (tenant) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthDeployments} }
 
-// Manifests are those of the templates, unless an instance is to go wrong.
+// Manifests returns the manifests of the templates, unless the instance is to fail.
 func (n tenant) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.Object, error) {
 	switch i.AddOn.Annotations[annotationFault] {
 	case "panic":
@@ -69,7 +69,8 @@ func (n tenant) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.O
 	return n.AddOn.Manifests(ctx, i)
 }
 
-// tells waits until a condition of an instance has a reason, and all texts.
+// tells waits until a condition of an instance has a reason, and its message contains all
+// texts.
 func tells(t *testing.T, h *addontest.Hub, key reconcile.Key, condition, reason string, texts ...string) {
 	t.Helper()
 	h.Soon(key.String()+" "+condition, func() error {
@@ -119,8 +120,10 @@ func holds(t *testing.T, h *addontest.Hub, cluster, work string, want ...string)
 
 const (
 	place    = "open-cluster-management-agent-addon"
-	deployed = `{"resourceMeta":{"ordinal":0,"group":"apps","version":"v1","kind":"Deployment","resource":"deployments","namespace":"` + place + `","name":"tenant-%s"},
-		"conditions":[],"statusFeedback":{"values":[{"name":"ReadyReplicas","fieldValue":{"type":"Integer","integer":%d}},{"name":"Replicas","fieldValue":{"type":"Integer","integer":2}}]}}`
+	deployed = `{"resourceMeta":{"ordinal":0,"group":"apps","version":"v1","kind":"Deployment","resource":"deployments",
+		"namespace":"` + place + `","name":"tenant-%s"},
+		"conditions":[],"statusFeedback":{"values":[{"name":"ReadyReplicas","fieldValue":{"type":"Integer","integer":%d}},
+		{"name":"Replicas","fieldValue":{"type":"Integer","integer":2}}]}}`
 	cleaned = `{"resourceMeta":{"ordinal":0,"group":"batch","version":"v1","kind":"Job","resource":"jobs","namespace":"` + place + `","name":"tenant-%s-cleanup"},
 		"conditions":[],"statusFeedback":{"values":[{"name":"JobComplete","fieldValue":{"type":"String","string":"True"}}]}}`
 )
@@ -133,7 +136,7 @@ func hostOn(t *testing.T, h *addontest.Hub, key reconcile.Key, host string) {
 	require.NoError(t, err)
 }
 
-// finalizers waits until an instance has so many.
+// finalizers waits until an instance has this many finalizers.
 func finalizers(t *testing.T, h *addontest.Hub, key reconcile.Key, want int) {
 	t.Helper()
 	h.Soon("finalizers of "+key.String(), func() error {
@@ -162,12 +165,13 @@ func TestAHostedAddOnFollowsItsHostingCluster(t *testing.T) {
 	const valid, invalid = addonv1alpha1.ReasonHostingClusterValid, addonv1alpha1.ReasonHostingClusterInvalid
 	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, valid)
 
-	// Split by the annotation; without a hosting cluster all is on the managed one.
+	// The annotation splits the objects; without a hosting cluster, all are on the
+	// managed one.
 	holds(t, h, "c1", "addon-tenant-deploy-0", "ConfigMap default/settings")
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c1-0", "Deployment "+place+"/tenant-c1")
 	holds(t, h, "c3", "addon-tenant-deploy-0", "Deployment "+place+"/tenant-c3", "Service "+place+"/tenant", "ConfigMap default/settings")
 
-	// Its health is that of what runs on the hosting cluster.
+	// Its health is that of the workload on the hosting cluster.
 	h.Report("c1", "addon-tenant-deploy-0", "")
 	h.Report("h1", "addon-tenant-deploy-hosting-c1-0", fmt.Sprintf(deployed, "c1", 0))
 	tells(t, h, one, addonv1alpha1.ConditionHostingManifestApplied, addonv1alpha1.ReasonManifestApplied)
@@ -180,18 +184,18 @@ func TestAHostedAddOnFollowsItsHostingCluster(t *testing.T) {
 	tells(t, h, other, addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ReasonManifestApplied)
 	undisturbed := instance(t, h, other).ResourceVersion
 
-	// An acceptance that is taken back takes nothing away.
+	// Withdrawing the acceptance of the hosting cluster removes nothing.
 	h.Accept("h1", false)
 	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid, "it is not accepted", "accept it")
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c1-0", "Deployment "+place+"/tenant-c1")
 	h.Accept("h1", true)
 	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, valid)
 
-	// A hosting cluster that vanishes does.
+	// Deleting the hosting cluster does.
 	leave(t, h, "h1")
 	tells(
 		t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid,
-		"there is no ManagedCluster of the name; join it under this name, or change annotation",
+		"there is no ManagedCluster with this name; join it under this name, or change annotation",
 	)
 	h.Gone(addontest.Works, reconcile.Key{Namespace: "h1", Name: "addon-tenant-deploy-hosting-c1-0"})
 	holds(t, h, "c1", "addon-tenant-deploy-0", "ConfigMap default/settings")
@@ -223,11 +227,11 @@ func TestAHostedAddOnIsDeleted(t *testing.T) {
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c1-0", "Deployment "+place+"/tenant-c1")
 	h.Report("h1", hook.Name, fmt.Sprintf(cleaned, "c1"))
 	h.Gone(addontest.AddOns, one)
-	h.Gone(addontest.Works, hook) // and it is not made again
+	h.Gone(addontest.Works, hook) // and it is not created again
 	h.Gone(addontest.Works, reconcile.Key{Namespace: "h1", Name: "addon-tenant-deploy-hosting-c1-0"})
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c2-0", "Deployment "+place+"/tenant-c2")
 
-	// Nobody waits for a hook on a cluster that is no more.
+	// There is no wait for a hook on a cluster that no longer exists.
 	remove(t, h, other)
 	tells(t, h, other, addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted)
 	leave(t, h, "h1")

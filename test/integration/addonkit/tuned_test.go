@@ -34,7 +34,7 @@ func (tuned) Options() addonkit.Options {
 
 func (tuned) Manifests(context.Context, addonkit.Instance) ([]runtime.Object, error) { return nil, nil }
 
-// tuning writes a ConfigMap, and returns its hash as the API server holds it.
+// tuning writes a ConfigMap, and returns the hash of the stored object.
 func tuning(t *testing.T, h *addontest.Hub, name, value string) string {
 	t.Helper()
 	at := h.Admin.Resource(configMaps).Namespace("default")
@@ -55,7 +55,7 @@ func TestTheHubIsToldWhatConfigurationsOfOtherKindsSay(t *testing.T) {
 	here := h.Install("c1", "")
 	shared, own := tuning(t, h, "shared", "one"), tuning(t, h, "own", "two")
 
-	// What the hub writes: which objects are to be used.
+	// What the hub writes: the references to the objects in use.
 	const kind = `"group":"","resource":"configmaps"`
 	ref := func(name string) string {
 		return fmt.Sprintf(`{%s,"desiredConfig":{"namespace":"default","name":%q}}`, kind, name)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/addontest"
 )
 
-// TestWhatIsWrongWithOneInstanceHarmsNoOther: each has its cause and what to do, and the
-// one beside them is neither late nor written.
+// TestWhatIsWrongWithOneInstanceHarmsNoOther checks that each failed instance reports its
+// cause and the remedy, and that a healthy one is neither delayed nor written.
 func TestWhatIsWrongWithOneInstanceHarmsNoOther(t *testing.T) {
 	h := addontest.New(t, newTenant(t))
 	h.Join("h1")
@@ -43,7 +43,7 @@ func TestWhatIsWrongWithOneInstanceHarmsNoOther(t *testing.T) {
 			"panic",
 			addonv1alpha1.ConditionManifestApplied,
 			failed,
-			"this is a mistake in it, and its log has the place",
+			"this is a bug in it, and its log has the stack trace",
 		},
 		"noname": {
 			addonv1alpha1.AnnotationHostingClusterName,
@@ -57,14 +57,14 @@ func TestWhatIsWrongWithOneInstanceHarmsNoOther(t *testing.T) {
 			"h9",
 			addonv1alpha1.ConditionHostingClusterValidity,
 			addonv1alpha1.ReasonHostingClusterInvalid,
-			"hosting cluster h9 is not a managed cluster of the hub: there is no ManagedCluster of the name; join it",
+			"hosting cluster h9 is not a managed cluster of the hub: there is no ManagedCluster with this name; join it",
 		},
 		"stranger": {
 			annotationFault,
 			"",
 			addonv1alpha1.ConditionRegistrationApplied,
 			addonv1alpha1.ReasonPermissionConfigPending,
-			"there is no ManagedCluster stranger, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+			"there is no ManagedCluster stranger, so nothing is deployed and no permissions are granted; join the cluster under this name, or delete the add-on",
 		},
 	} {
 		key := h.Enable(name, map[string]string{tc.annotation: tc.value})
@@ -74,7 +74,8 @@ func TestWhatIsWrongWithOneInstanceHarmsNoOther(t *testing.T) {
 		tells(t, h, key, tc.condition, tc.reason, tc.want)
 	}
 
-	// Nor is one late that comes after them; what is in a value stays in it.
+	// An instance that is created after them is not delayed either; special characters
+	// stay within a value.
 	const text = "it's \"quoted\"\nand: [has, lines] {{ .ClusterName }}"
 	given, err := json.Marshal(map[string]string{"Text": text})
 	require.NoError(t, err)

@@ -54,7 +54,7 @@ func TestAddonGetsItsCredentialsAndLosesThemWhenItIsGone(t *testing.T) {
 	await(t, func() bool { return len(s.pending(t, "web")) == 0 })
 	require.Len(t, h.addonRequests(t, "addon-life", "web"), 2)
 
-	// It goes, and may still need them, until it is gone.
+	// An add-on that is being deleted keeps its credentials until it is gone.
 	finalize(t, h, "addon-life", "web", "example.com/cleanup")
 	h.disable(t, "addon-life", "web")
 	never(t, time.Second, func() bool { return s.secretIn(t.Context(), addonSpace, "web-hub-kubeconfig") == nil }, "the credential went before the add-on")
@@ -62,7 +62,7 @@ func TestAddonGetsItsCredentialsAndLosesThemWhenItIsGone(t *testing.T) {
 	s.awaitNoSecret(t, addonSpace, "web-hub-kubeconfig")
 	s.awaitNoSecret(t, addonSpace, "web-signers.example.com-agent-client-cert")
 
-	// So it is when the agent was away meanwhile.
+	// The same holds when the agent was down in the meantime.
 	h.enable(t, "addon-life", "away", kubeClient())
 	h.grant(t, "addon-life", "away")
 	s.awaitSecret(t, addonSpace, "away-hub-kubeconfig")
@@ -92,7 +92,7 @@ func keys(m map[string][]byte) []string {
 	return out
 }
 
-// whoami is who the API server says that the holder of a secret is.
+// whoami returns the user name of the holder of a secret, as the API server sees it.
 func whoami(t *testing.T, data map[string][]byte) string {
 	t.Helper()
 	raw := bytes.Replace(data["kubeconfig"], []byte("tokenFile: token"), []byte("token: "+string(data["token"])), 1)
@@ -110,7 +110,7 @@ func whoami(t *testing.T, data map[string][]byte) string {
 	return name
 }
 
-// finalize gives an add-on these finalizers.
+// finalize sets the finalizers of an add-on.
 func finalize(t *testing.T, h *hub, cluster, name string, finalizers ...string) {
 	t.Helper()
 	await(t, func() bool {
@@ -126,8 +126,8 @@ func TestAddonNamespaceMayComeLate(t *testing.T) {
 	t.Parallel()
 	h := newAddonHub(t)
 	s, a := joined(t, h, "addon-late")
-	// Namespace and registrations come at once: a namespace that changed
-	// afterwards would be another registration, with a request of its own.
+	// Namespace and registrations are written together: a namespace that changes later
+	// would be another registration, with a request of its own.
 	h.enable(t, "addon-late", "late")
 	h.setAddon(t, "addon-late", "late", func(a *addonv1alpha1.ManagedClusterAddOn) {
 		a.Status.Namespace, a.Status.Registrations = "late-space", []addonv1alpha1.RegistrationConfig{kubeClient()}
@@ -143,7 +143,8 @@ func TestAddonNamespaceMayComeLate(t *testing.T) {
 		return kept != ""
 	}, "the issued certificate is not kept")
 
-	// The request may go, and the agent may restart: no second one is made.
+	// The request may be deleted, and the agent may restart: it does not send a second
+	// one.
 	require.NoError(t, h.client.Resource(requests).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	a.kill()
 	s.start(t)
@@ -163,7 +164,7 @@ func TestChangedAddonRegistrationDropsTheOldSecret(t *testing.T) {
 	first := h.grant(t, "addon-change", "web")
 	before := s.awaitSecret(t, addonSpace, "web-hub-kubeconfig")
 
-	// Another subject, under the same name of the secret.
+	// Another subject, with the same name of the secret.
 	h.subject(t, "addon-change", "web", addonv1alpha1.Subject{User: "somebody", Groups: []string{"some"}})
 	s.awaitNoSecret(t, addonSpace, "web-hub-kubeconfig")
 	second := h.grant(t, "addon-change", "web", first)
@@ -247,7 +248,7 @@ func TestDeniedAddonRequestIsReportedAndAskedAgain(t *testing.T) {
 	h.decide(t, first, "Denied", "not on this cluster")
 	h.awaitAddon(t, "addon-denied", "web", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "not on this cluster; attempt 2 follows at")
 
-	// The time to wait survives a restart.
+	// The waiting time survives a restart.
 	a.kill()
 	s.start(t)
 	second := h.awaitAddonRequest(t, "addon-denied", "web", addonv1alpha1.KubeAPIServerSigner, first)

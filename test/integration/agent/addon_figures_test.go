@@ -15,12 +15,13 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// perAddOn is the most that an add-on with a credential and a lease adds, in bytes.
+// perAddOn is the maximum memory that an add-on with a credential and a lease adds, in
+// bytes.
 const perAddOn = 200 << 10
 
-// TestResidentMemoryWithAddOns holds the memory budget beside ten works and five
-// add-ons with a credential and a lease each, and shows what they cost: the same
-// without the gate.
+// TestResidentMemoryWithAddOns checks the memory budget with ten works and five add-ons
+// with a credential and a lease each, and measures the same without the feature gate,
+// which shows their cost.
 func TestResidentMemoryWithAddOns(t *testing.T) {
 	t.Parallel()
 	for name, addOns := range map[string]int{"off": 0, "five": 5} {

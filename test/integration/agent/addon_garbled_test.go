@@ -31,7 +31,7 @@ func TestAddonCertificateThatCameExpiredIsAskedForAgain(t *testing.T) {
 	h.awaitAddon(t, "addon-stale", "web", rotated, metav1.ConditionTrue, "ClientCertificateUpdated", "")
 }
 
-// relabel gives a secret another role than the agent gave it.
+// relabel gives a secret a role other than the agent's.
 func (s *spoke) relabel(t *testing.T, namespace, name, role string) {
 	t.Helper()
 	_, err := s.client.Resource(secrets).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType,

@@ -31,7 +31,7 @@ import (
 
 const available = addonv1alpha1.ConditionAvailable
 
-// renew writes the lease of an add-on, renewed so long ago.
+// renew writes the lease of an add-on with a renewal that is this long ago.
 func renew(t *testing.T, client dynamic.Interface, namespace, name string, ago time.Duration) {
 	t.Helper()
 	apply(t, client, &unstructured.Unstructured{Object: map[string]any{
@@ -57,7 +57,7 @@ func TestAddonHealthFollowsItsLease(t *testing.T) {
 	renew(t, s.client, addonSpace, "web", 0)
 	h.awaitAddon(t, "addon-health", "web", available, metav1.ConditionTrue, "ManagedClusterAddOnLeaseUpdated", "web add-on is available.")
 
-	// Renewals change nothing on the hub; a clock that is wrong is no death.
+	// Renewals change nothing on the hub, and a wrong clock does not count as a failure.
 	version := h.addon(t, "addon-health", "web").ResourceVersion
 	renew(t, s.client, addonSpace, "web", 10*time.Minute)
 	renew(t, s.client, addonSpace, "web", -10*time.Minute)
@@ -66,7 +66,7 @@ func TestAddonHealthFollowsItsLease(t *testing.T) {
 	require.NoError(t, s.client.Resource(leases).Namespace(addonSpace).Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	h.awaitAddon(t, "addon-health", "web", available, metav1.ConditionUnknown, "ManagedClusterAddOnLeaseNotFound", "")
 
-	// Its own controller tells of it.
+	// Its own controller reports its health.
 	h.setAddon(t, "addon-health", "web", func(a *addonv1alpha1.ManagedClusterAddOn) {
 		a.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
 		apimeta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{
@@ -81,7 +81,7 @@ func TestAddonHealthFollowsItsLease(t *testing.T) {
 		return apimeta.FindStatusCondition(h.addon(t, "addon-health", "web").Status.Conditions, available).Reason != "Mine"
 	}, "what its own controller says was overwritten")
 
-	// Another namespace is looked at as soon as the hub names it.
+	// Another namespace is used as soon as the hub names it.
 	h.setAddon(t, "addon-health", "web", func(a *addonv1alpha1.ManagedClusterAddOn) {
 		a.Status.HealthCheck.Mode, a.Status.Namespace = addonv1alpha1.HealthCheckModeLease, "default"
 	})
@@ -89,7 +89,7 @@ func TestAddonHealthFollowsItsLease(t *testing.T) {
 	h.awaitAddon(t, "addon-health", "web", available, metav1.ConditionTrue, "ManagedClusterAddOnLeaseUpdated", "")
 }
 
-// asked notes the queries for leases that a client sends.
+// asked records the requests for leases that a client sends.
 type asked struct {
 	http.RoundTripper
 	mu      sync.Mutex
@@ -137,7 +137,7 @@ func serveAddons(t *testing.T, h *hub, cluster string, spoke, management dynamic
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// bare makes a ManagedCluster that no agent serves.
+// bare creates a ManagedCluster that no agent serves.
 func (h *hub) bare(t *testing.T, name string) {
 	t.Helper()
 	h.Claim(t, name)

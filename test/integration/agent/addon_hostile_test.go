@@ -67,14 +67,14 @@ func TestBrokenAddonHarmsOnlyItself(t *testing.T) {
 		},
 		"long":    {client(addonv1alpha1.Subject{User: strings.Repeat("x", 300)}), "", "300 bytes"},
 		"kubelet": {signed("kubernetes.io/kube-apiserver-client-kubelet"), "", "not for add-ons"},
-		"ends":    {signed("example.com/x."), "", "no valid name"},
+		"ends":    {signed("example.com/x."), "", "would not be valid"},
 		"twice": {
 			signed(addonv1alpha1.KubeAPIServerSigner, addonv1alpha1.KubeAPIServerSigner),
 			"",
 			"two registrations are kept in secret",
 		},
 		"bootstrap":             {signed(addonv1alpha1.KubeAPIServerSigner), operatorv1.NamespaceAgent, "the agent's own"},
-		"taken":                 {signed(addonv1alpha1.KubeAPIServerSigner), "", "will not replace it"},
+		"taken":                 {signed(addonv1alpha1.KubeAPIServerSigner), "", "will not be replaced"},
 		"nowhere":               {signed(addonv1alpha1.KubeAPIServerSigner), "Not A Namespace", "must be a DNS label"},
 		strings.Repeat("n", 70): {signed(addonv1alpha1.KubeAPIServerSigner), "", "at most 63 characters"},
 	}
@@ -99,17 +99,17 @@ func TestBrokenAddonHarmsOnlyItself(t *testing.T) {
 	}
 	require.True(t, a.running())
 
-	// What an add-on has is left to it while what it asks for is refused.
+	// An add-on keeps its credentials while a new registration is refused.
 	h.subject(t, cluster, "good", addonv1alpha1.Subject{Groups: []string{"system:masters"}})
 	h.awaitAddon(t, cluster, "good", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "system:masters")
 	require.NotNil(t, s.secretIn(t.Context(), addonSpace, "good-hub-kubeconfig"))
-	// One that is mended is served.
+	// A registration that is corrected is served.
 	h.subject(t, cluster, "masters", addonv1alpha1.Subject{})
 	h.grant(t, cluster, "masters")
 	s.awaitSecret(t, addonSpace, "masters-hub-kubeconfig")
 }
 
-// requestsFor are the requests whose name says that they are of an add-on.
+// requestsFor returns the requests whose names are those of an add-on.
 func (h *hub) requestsFor(t *testing.T, cluster, addOn string) (out []string) {
 	t.Helper()
 	for _, u := range h.requestsOf(t, cluster) {
@@ -124,13 +124,13 @@ func TestSecretOfOneAddonIsNotThatOfAnother(t *testing.T) {
 	t.Parallel()
 	h := newAddonHub(t)
 	s, _ := joined(t, h, "addon-contest")
-	// Both names and signers make x-s1-s2.com-a-client-cert.
+	// Both names and signers result in x-s1-s2.com-a-client-cert.
 	h.enable(t, "addon-contest", "x-s1", addonv1alpha1.RegistrationConfig{SignerName: "s2.com/a"})
 	first := h.awaitAddonRequest(t, "addon-contest", "x-s1", "s2.com/a")
 	h.issue(t, first)
 	before := s.awaitSecret(t, addonSpace, "x-s1-s2.com-a-client-cert")
 	h.enable(t, "addon-contest", "x", addonv1alpha1.RegistrationConfig{SignerName: "s1-s2.com/a"})
-	h.awaitAddon(t, "addon-contest", "x", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "is that of add-on x-s1")
+	h.awaitAddon(t, "addon-contest", "x", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "belongs to add-on x-s1")
 	require.Equal(t, before, s.secretIn(t.Context(), addonSpace, "x-s1-s2.com-a-client-cert"))
 	h.disable(t, "addon-contest", "x-s1")
 	h.issue(t, h.awaitAddonRequest(t, "addon-contest", "x", "s1-s2.com/a"))
@@ -187,8 +187,8 @@ func TestAddonFollowsItsAgentToAnotherHub(t *testing.T) {
 	second.join(t, "addon-moved")
 	s.awaitNoSecret(t, addonSpace, "web-hub-kubeconfig")
 	second.enable(t, "addon-moved", "web", kubeClient())
-	// What was still noted of the request at the first hub may be asked for at the
-	// second, and be removed before it is answered: the agent asks again then.
+	// The agent may still send the request recorded for the first hub to the second one,
+	// and it may be removed before it is answered: the agent then sends another one.
 	granted := map[string]bool{}
 	await(t, func() bool {
 		for _, u := range second.addonRequests(t, "addon-moved", "web") {

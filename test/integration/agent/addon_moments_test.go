@@ -27,21 +27,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// holder calls a function before each request of a client is sent, which may
-// hold it up.
+// holder calls a function, which may block, before each request of a client is sent.
 type holder struct {
 	next   http.RoundTripper
 	before func(*http.Request)
 }
 
-// RoundTrip sends the request when it may go.
+// RoundTrip sends the request once the function returns.
 func (h *holder) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.before(r)
 	return h.next.RoundTrip(r)
 }
 
-// asksFor tells whether a request creates a certificate request, looksFor which
-// one it reads by its name, empty for none.
+// asksFor reports whether a request creates a certificate request; looksFor returns the
+// name of the one it reads, empty for none.
 func asksFor(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/certificatesigningrequests")
 }
@@ -54,8 +53,8 @@ func looksFor(r *http.Request) string {
 	return name
 }
 
-// moment runs the loop of add-ons' credentials alone, for a cluster that is its
-// own hub, under the agent's rights there.
+// moment runs only the loop for add-ons' credentials, for a cluster that is its own hub,
+// with the agent's rights there.
 func (h *hub) moment(t *testing.T, cluster string, clk clock.PassiveClock, before func(*http.Request)) *addon.AddOns {
 	t.Helper()
 	h.Claim(t, cluster)
@@ -88,9 +87,9 @@ func (h *hub) moment(t *testing.T, cluster string, clk clock.PassiveClock, befor
 	return addOns
 }
 
-// TestAddonThatChangesWhileItsRequestIsSentIsServed changes a registration when
-// key and name of the request are kept and the request is on its way. The hub
-// gets it all the same; what counts is that the new registration is asked for.
+// TestAddonThatChangesWhileItsRequestIsSentIsServed changes a registration when key and
+// name of the request are stored and the request is in flight. The hub receives it
+// anyway; what counts is that the agent sends one for the new registration.
 func TestAddonThatChangesWhileItsRequestIsSentIsServed(t *testing.T) {
 	t.Parallel()
 	h := newAddonHub(t)
@@ -159,9 +158,9 @@ func TestAddonThatChangesWhileItsRequestIsSentIsServed(t *testing.T) {
 	}
 }
 
-// TestSlowHubIsAskedForAnAddonsCertificateAllTheSame lets a hub take longer for
-// the look at a request that is begun than a created one may be unknown: were
-// it begun anew for that, it would never be sent.
+// TestSlowHubIsAskedForAnAddonsCertificateAllTheSame has a hub answer the read of a
+// started request later than a created one may be unknown: if the agent started over
+// because of that, it would never send it.
 func TestSlowHubIsAskedForAnAddonsCertificateAllTheSame(t *testing.T) {
 	t.Parallel()
 	h := newAddonHub(t)

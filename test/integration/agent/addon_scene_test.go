@@ -31,15 +31,15 @@ import (
 
 var addons = schema.GroupVersionResource{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclusteraddons"}
 
-// addonSpace is where add-ons of the tests run unless they say otherwise.
+// addonSpace is the default namespace of the add-ons in the tests.
 const addonSpace = "open-cluster-management-agent-addon"
 
 const customSigner = "signers.example.com/agent"
 
 var knowsAddons sync.Map
 
-// newAddonHub is the shared hub, which knows add-ons; the test is its add-on
-// manager and the person who approves.
+// newAddonHub returns the shared hub with the kinds of add-ons; the test plays its add-on
+// manager and the administrator who approves.
 func newAddonHub(t *testing.T) *hub {
 	t.Helper()
 	h := newHub(t)
@@ -61,7 +61,7 @@ func (h *hub) learnAddons(t *testing.T) {
 	})
 }
 
-// joined is a cluster that has joined the hub, and its agent.
+// joined returns a cluster that has joined the hub, and its agent.
 func joined(t *testing.T, h *hub, name string, change ...func(*config.Options)) (*spoke, *agent) {
 	t.Helper()
 	s := newSpoke(t)
@@ -79,8 +79,7 @@ func kubeClient() addonv1alpha1.RegistrationConfig {
 	return addonv1alpha1.RegistrationConfig{SignerName: addonv1alpha1.KubeAPIServerSigner}
 }
 
-// enable makes an add-on with these registrations, as its manager on the hub
-// does.
+// enable creates an add-on with these registrations, as its manager on the hub does.
 func (h *hub) enable(t *testing.T, cluster, name string, registrations ...addonv1alpha1.RegistrationConfig) {
 	t.Helper()
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
@@ -120,8 +119,8 @@ func (h *hub) disable(t *testing.T, cluster, name string) {
 	require.NoError(t, h.client.Resource(addons).Namespace(cluster).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// awaitAddon waits until a condition of an add-on has that status and reason and
-// a message with that text.
+// awaitAddon waits until a condition of an add-on has this status and reason, and a
+// message that contains the text.
 func (h *hub) awaitAddon(t *testing.T, cluster, name, kind string, status metav1.ConditionStatus, reason, message string) {
 	t.Helper()
 	var last *metav1.Condition
@@ -131,7 +130,7 @@ func (h *hub) awaitAddon(t *testing.T, cluster, name, kind string, status metav1
 	}, "%s of %s is not %s %s %q but %+v", kind, name, status, reason, message, func() any { return last })
 }
 
-// addonRequests are the certificate requests of an add-on.
+// addonRequests returns the certificate requests of an add-on.
 func (h *hub) addonRequests(t *testing.T, cluster, name string) []unstructured.Unstructured {
 	t.Helper()
 	list, err := read(t.Context(), func() (*unstructured.UnstructuredList, error) {
@@ -142,8 +141,8 @@ func (h *hub) addonRequests(t *testing.T, cluster, name string) []unstructured.U
 	return list.Items
 }
 
-// awaitAddonRequest waits for a request of an add-on for that signer that is
-// none of known.
+// awaitAddonRequest waits for a request of an add-on for this signer that is not among
+// known.
 func (h *hub) awaitAddonRequest(t *testing.T, cluster, name, signer string, known ...string) *unstructured.Unstructured {
 	t.Helper()
 	var found *unstructured.Unstructured
@@ -168,7 +167,7 @@ func (h *hub) grant(t *testing.T, cluster, name string, known ...string) string 
 	return u.GetName()
 }
 
-// issue signs a request as a signer that is the test's own.
+// issue signs a request with a signer of the test.
 func (h *hub) issue(t *testing.T, u *unstructured.Unstructured, change ...func(*x509.Certificate)) {
 	t.Helper()
 	csr := parsed(t, u)
@@ -198,7 +197,7 @@ func (h *hub) certify(t *testing.T, request string, der []byte) {
 	})
 }
 
-// secretIn reads a secret; nil when it is not there.
+// secretIn reads a secret; nil when it does not exist.
 func (s *spoke) secretIn(ctx context.Context, namespace, name string) map[string][]byte {
 	u, err := read(ctx, func() (*unstructured.Unstructured, error) {
 		return s.client.Resource(secrets).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -231,7 +230,7 @@ func (s *spoke) awaitNoSecret(t *testing.T, namespace, name string) {
 	await(t, func() bool { return s.secretIn(t.Context(), namespace, name) == nil }, "secret %s/%s stays", namespace, name)
 }
 
-// pending are the secrets of requests of an add-on that are under way.
+// pending returns the secrets of pending requests of an add-on.
 func (s *spoke) pending(t *testing.T, addOn string) []unstructured.Unstructured {
 	t.Helper()
 	list, err := read(t.Context(), func() (*unstructured.UnstructuredList, error) {

@@ -23,14 +23,14 @@ const refreshed = addonv1alpha1.ConditionTokenRefreshed
 
 var accounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
-// byDriver lets the agent register add-ons by that driver.
+// byDriver makes the agent register add-ons with this driver.
 func byDriver(driver string) *operatorv1.RegistrationConfiguration {
 	return &operatorv1.RegistrationConfiguration{AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{
 		AuthType: driver, Token: &operatorv1.TokenConfig{ExpirationSeconds: 3600}}}
 }
 
-// account makes the ServiceAccount of an add-on with the right of the agent to
-// its tokens, as the hub does, and returns its UID.
+// account creates the ServiceAccount of an add-on, with the right of the agent to its
+// tokens, as the hub does, and returns its UID.
 func (h *hub) account(t *testing.T, cluster, addOn string) types.UID {
 	t.Helper()
 	name := addOn + "-agent"
@@ -43,7 +43,7 @@ func (h *hub) account(t *testing.T, cluster, addOn string) types.UID {
 	return u.GetUID()
 }
 
-// ready says on an add-on that its ServiceAccount is there.
+// ready reports the ServiceAccount of an add-on as ready.
 func (h *hub) ready(t *testing.T, cluster, addOn, message string) {
 	t.Helper()
 	h.setAddon(t, cluster, addOn, func(a *addonv1alpha1.ManagedClusterAddOn) {
@@ -68,7 +68,7 @@ func TestAddonTokenFollowsItsServiceAccount(t *testing.T) {
 		return a.Status.KubeClientDriver == addonv1alpha1.DriverTypeToken && a.Status.Registrations[0].Subject.User == "system:serviceaccount:addon-token:web-agent"
 	})
 	require.Empty(t, h.addon(t, "addon-token", "web").Status.Registrations[0].Subject.Groups)
-	h.awaitAddon(t, "addon-token", "web", refreshed, metav1.ConditionUnknown, "CredentialPending", "waiting for the hub to make the ServiceAccount")
+	h.awaitAddon(t, "addon-token", "web", refreshed, metav1.ConditionUnknown, "CredentialPending", "waiting for the hub to create the ServiceAccount")
 
 	uid := h.account(t, "addon-token", "web")
 	h.ready(t, "addon-token", "web", "ServiceAccount addon-token/other-agent (UID: "+string(uid)+") is ready")

@@ -15,7 +15,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
 )
 
-// auditedHub is a hub of this test alone, and what agents have asked of it.
+// auditedHub returns a hub for this test alone, and a function that returns the agents'
+// requests to it.
 func auditedHub(t *testing.T) (*hub, func() []audit.Request) {
 	t.Helper()
 	log := audit.New(t, audit.OnlyResources)
@@ -56,7 +57,7 @@ func TestAnAgentWatchesItsOneRequestAndNoneAfterwards(t *testing.T) {
 	await(t, func() bool { count(); return renewals > 2 })
 	await(t, func() bool { count(); return open == 0 }, "a watch of certificate requests goes on")
 
-	// At rest nothing is asked but one PUT for a renewal: the last requests are ten
+	// At rest, the only requests are one PUT for each renewal: the last requests are ten
 	// renewals in a row.
 	var last []string
 	await(t, func() bool {

@@ -15,15 +15,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// wait is how long a test waits for what should take a second, or for a pause of
-// the agent of up to a minute; the machines that run tests are slow and shared.
-// tick is the pause of loops that look by themselves.
+// wait is how long a test waits for something that should take a second, or for a pause
+// of the agent of up to a minute; the machines that run tests are slow and shared. tick
+// is the polling interval.
 const wait, tick = 3 * time.Minute, 20 * time.Millisecond
 
-// await fails the test when f does not say true in time. It asks in the test's
-// own goroutine, so that f may use require, and nothing of it outlives the test.
-// The message is a format and its arguments; of an argument that is a func() any
-// the result is shown.
+// await fails the test when f does not return true in time. It calls f in the test's own
+// goroutine, so that f may use require, and nothing outlives the test. The message is a
+// format and its arguments; an argument of type func() any is replaced by its result.
 func await(t *testing.T, f func() bool, message ...any) {
 	t.Helper()
 	if !harness.Until(wait, f) {
@@ -48,7 +47,7 @@ func explained(message []any) string {
 	return fmt.Sprintf(message[0].(string), args...)
 }
 
-// never fails when f says true within d. It asks in the test's own goroutine, as
+// never fails when f returns true within d. It calls f in the test's own goroutine, as
 // await does.
 func never(t *testing.T, d time.Duration, f func() bool, message string) {
 	t.Helper()
@@ -63,9 +62,8 @@ func never(t *testing.T, d time.Duration, f func() bool, message string) {
 	}
 }
 
-// read repeats a read while the API server of a busy machine does not answer it
-// properly. What it returns at last is the answer: an object, or that there is
-// none.
+// read repeats a read while the API server of a busy machine does not answer it properly.
+// It returns the object, or the error that there is none.
 func read[T any](ctx context.Context, get func() (T, error)) (T, error) {
 	for end := time.Now().Add(wait); ; {
 		out, err := get()
@@ -80,8 +78,8 @@ func read[T any](ctx context.Context, get func() (T, error)) (T, error) {
 	}
 }
 
-// passes tells whether an error is of the API server's state and not of what it
-// was asked.
+// passes reports whether an error is due to the state of the API server, and not to the
+// request.
 func passes(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)

@@ -27,7 +27,7 @@ func (s *spoke) property(t *testing.T, name, value string, labels map[string]any
 		"metadata": map[string]any{"name": name, "labels": labels}, "spec": map[string]any{"value": value}}})
 }
 
-// defineProperties brings the definition, which is not the agent's.
+// defineProperties installs the definition of properties, which is not the agent's own.
 func (s *spoke) defineProperties(t *testing.T) {
 	t.Helper()
 	definition, err := crd.Get("clusterproperties.about.k8s.io")
@@ -36,9 +36,9 @@ func (s *spoke) defineProperties(t *testing.T) {
 	s.awaitServed(t, properties)
 }
 
-// removeProperties takes the definition away and waits until it is gone: an API
-// server that is still at it takes a definition that comes meanwhile for the one
-// that goes, and objects with it.
+// removeProperties removes the definition and waits until it is gone: an API server that
+// is still removing it would treat a new definition as the old one, and remove its
+// objects.
 func (s *spoke) removeProperties(t *testing.T) {
 	t.Helper()
 	name := properties.GroupResource().String()
@@ -86,7 +86,7 @@ func TestClaimsAndPropertiesAreMirrored(t *testing.T) {
 	h.accept(t, "facts")
 	h.approve(t, request.GetName())
 
-	// Nobody has brought the definition of properties: claims do not wait for it.
+	// The definition of properties is not installed: claims do not wait for it.
 	h.awaitClaims(t, "facts", "size=small")
 	s.defineProperties(t)
 	s.property(t, "size", "large", nil)
@@ -98,27 +98,28 @@ func TestClaimsAndPropertiesAreMirrored(t *testing.T) {
 	require.NoError(t, s.client.Resource(properties).Delete(t.Context(), "size", metav1.DeleteOptions{}))
 	h.awaitClaims(t, "facts", "id.k8s.io=two", "size=small")
 
-	// A value that no ManagedCluster can hold harms nothing else, and is told.
+	// A value that is too large for a ManagedCluster affects nothing else, and is
+	// reported.
 	s.property(t, "essay", strings.Repeat("x", 100_000), nil)
 	c := h.awaitCondition(t, "facts", clusterv1.ConditionClaimsReported, metav1.ConditionFalse)
 	told := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionClaimsReported)
 	require.Equal(t, clusterv1.ReasonClaimsInvalid, told.Reason)
 	require.Contains(t, told.Message, "claims essay cannot be reported")
-	await(t, func() bool { return h.told(t, "facts", clusterv1.ReasonClaimsInvalid) })
+	await(t, func() bool { return h.hasEvent(t, "facts", clusterv1.ReasonClaimsInvalid) })
 	require.NoError(t, s.client.Resource(properties).Delete(t.Context(), "essay", metav1.DeleteOptions{}))
 	await(t, func() bool {
 		return apimeta.FindStatusCondition(h.cluster(t.Context(), "facts").Status.Conditions, clusterv1.ConditionClaimsReported) == nil
 	})
 
-	// Ten custom ones with a limit of five, and one reserved by its suffix.
+	// Ten custom claims with a limit of five, and one that is reserved by its suffix.
 	for i := range 9 {
 		s.claim(t, fmt.Sprintf("c%d", i), "v", nil)
 	}
 	s.claim(t, "x.mine.io", "v", nil)
 	h.awaitClaims(t, "facts", "id.k8s.io=two", "x.mine.io=v", "c0=v", "c1=v", "c2=v", "c3=v", "c4=v")
-	await(t, func() bool { return h.told(t, "facts", clusterv1.ReasonClaimsTruncated) })
+	await(t, func() bool { return h.hasEvent(t, "facts", clusterv1.ReasonClaimsTruncated) })
 
-	// The definition goes, and its objects with it.
+	// The definition is removed, and its objects with it.
 	s.removeProperties(t)
 	h.awaitClaims(t, "facts", "x.mine.io=v", "c0=v", "c1=v", "c2=v", "c3=v", "c4=v")
 	s.defineProperties(t)

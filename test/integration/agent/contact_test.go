@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
-// bootstrapAt is a bootstrap kubeconfig that leads to the hub by another address.
+// bootstrapAt returns a bootstrap kubeconfig for the hub with another address.
 func (h *hub) bootstrapAt(t *testing.T, server string) []byte {
 	t.Helper()
 	endpoint := &kubeconfig.Config{ClusterEntry: "hub", Server: server, CAData: h.Config.CAData}
@@ -36,8 +36,8 @@ func (h *hub) bootstrapAt(t *testing.T, server string) []byte {
 	return raw
 }
 
-// degraded waits for HubConnectionDegraded with that reason and a message like
-// that, and returns how long it took, and the condition.
+// degraded waits for HubConnectionDegraded with this reason and a matching message, and
+// returns how long that took, and the condition.
 func (s *spoke) degraded(t *testing.T, reason, message string) (time.Duration, *metav1.Condition) {
 	t.Helper()
 	var last *metav1.Condition
@@ -66,7 +66,8 @@ func TestCutNetworkIsToldAndItsEndToo(t *testing.T) {
 
 	gate.Cut()
 	took, c := s.degraded(t, away,
-		`^The hub does not answer since \d{4}-.*Z: (watching the ManagedCluster|renewing the lease): .+ The bootstrap kubeconfig does not work: it goes to the same hub`)
+		`^The hub has not answered since \d{4}-.*Z: (watching the ManagedCluster|renewing the lease): .+ `+
+			`The bootstrap kubeconfig does not work: it goes to the same hub`)
 	t.Logf("cut to told: %s: %s", took.Round(time.Millisecond), c.Message)
 	require.Equal(t, metav1.ConditionTrue, c.Status)
 
@@ -101,22 +102,22 @@ func TestHubThatRefusesTheAgentIsTold(t *testing.T) {
 	h.join(t, "refused")
 	s.degraded(t, fine, "")
 
-	// Its right to the lease is taken away, and given again.
+	// Its right to the lease is removed, and granted again.
 	h.change(t, "refused", func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 })
 	bindings := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 	name := clusterv1.RolePrefixManagedCluster + "refused" + clusterv1.RoleBindingSuffixRegistration
 	require.NoError(t, h.client.Resource(bindings).Namespace("refused").Delete(t.Context(), name, metav1.DeleteOptions{}))
-	s.degraded(t, refused, "^The hub refuses the agent since .*: renewing the lease: .* is forbidden")
+	s.degraded(t, refused, "^The hub has refused the agent since .*: renewing the lease: .* is forbidden")
 	h.accept(t, "refused")
 	s.degraded(t, fine, "")
 
-	// The acceptance is withdrawn, and given again.
+	// The acceptance is withdrawn, and granted again.
 	h.condition(t, "refused", clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
 	s.degraded(t, refused, "the hub does not accept the cluster any more")
 	h.accept(t, "refused")
 	s.degraded(t, fine, "")
 
-	// The cluster is removed from the hub, and made again.
+	// The cluster is removed from the hub, and created again.
 	require.NoError(t, h.client.Resource(clusters).Delete(t.Context(), "refused", metav1.DeleteOptions{}))
 	s.degraded(t, refused, "the hub has no ManagedCluster of this name any more")
 	create := &clusterv1.ManagedCluster{TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"}}
@@ -135,8 +136,8 @@ func TestHubThatDoesNotKnowTheCertificateIsTold(t *testing.T) {
 	h.join(t, "unknown")
 	s.degraded(t, fine, "")
 
-	// The certificate of the same name comes from an authority that the hub does
-	// not trust (any more).
+	// The certificate for the same name is from an authority that the hub does not trust
+	// (any more).
 	kept := s.secret(t.Context(), "hub-kubeconfig-secret")
 	block, _ := pem.Decode(kept["tls.crt"])
 	cert, err := x509.ParseCertificate(block.Bytes)
@@ -150,14 +151,14 @@ func TestHubThatDoesNotKnowTheCertificateIsTold(t *testing.T) {
 	require.NoError(t, err)
 	s.setCertificate(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
 	s.degraded(t, refused, "the hub does not know the credential")
-	s.degraded(t, refused, "The hub refuses the agent since")
+	s.degraded(t, refused, "The hub has refused the agent since")
 
 	s.setCertificate(t, kept["tls.crt"], kept["tls.key"])
 	s.degraded(t, fine, "")
 	require.True(t, a.running())
 }
 
-// setCertificate replaces the kept certificate and key.
+// setCertificate replaces the stored certificate and key.
 func (s *spoke) setCertificate(t *testing.T, cert, key []byte) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"data": map[string][]byte{"tls.crt": cert, "tls.key": key}})

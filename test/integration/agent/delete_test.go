@@ -52,7 +52,7 @@ func (s *spoke) awaitGone(t *testing.T) {
 	await(t, func() bool { left = s.leftovers(t); return len(left) == 0 })
 }
 
-// appliedWork makes an AppliedManifestWork as the agent of that id holds it.
+// appliedWork creates an AppliedManifestWork of the agent with this ID.
 func (s *spoke) appliedWork(t *testing.T, name, agentID string) {
 	t.Helper()
 	await(t, func() bool {
@@ -113,7 +113,7 @@ func TestDeadAgentIsRemovedFromOutside(t *testing.T) {
 	require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{}), "a second time changes nothing")
 }
 
-// mortal is a client of a process that dies by its n-th write, and the process.
+// mortal returns a client of a process that dies with its n-th write, and the process.
 func mortal(t *testing.T, cfg *rest.Config, writes int) (dynamic.Interface, *faults.Process) {
 	t.Helper()
 	cfg, process := faults.StopAfter(cfg, writes)
@@ -123,7 +123,7 @@ func mortal(t *testing.T, cfg *rest.Config, writes int) (dynamic.Interface, *fau
 	return client, process
 }
 
-// prepareRemoval installs an agent as it is before its Klusterlet is removed.
+// prepareRemoval installs an agent in its state before its Klusterlet is removed.
 func (s *spoke) prepareRemoval(t *testing.T) {
 	t.Helper()
 	s.install(t, config.Options{ClusterName: "c1", BootstrapKubeconfig: []byte("k")})
@@ -164,7 +164,7 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		s.prepareRemoval(t)
 		require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
 		k := s.klusterlet(t)
-		// The agent has nothing but its own rights.
+		// The agent has only its own rights.
 		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
 		client, _ := mortal(t, cfg, writes)
 		err := teardown.AgentItself(t.Context(), client, k, operatorv1.NamespaceAgent)

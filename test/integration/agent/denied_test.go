@@ -41,20 +41,20 @@ func TestDeniedRequestIsReportedAndAskedAgain(t *testing.T) {
 		return false
 	})
 
-	// The time to wait survives a restart, and no request is made before.
+	// The waiting time survives a restart, and no request is sent before it is over.
 	pending := s.secret(t.Context(), "hub-kubeconfig-pending")
 	require.Equal(t, "1", string(pending["attempt"]))
 	require.Contains(t, string(pending["reason"]), "another cluster is named so")
 	require.NotContains(t, pending, "tls.key")
 	until, err := time.Parse(time.RFC3339, string(pending["retry-after"]))
 	require.NoError(t, err)
-	// It is kept to the second: the fraction is cut off.
+	// It is stored in whole seconds: the fraction is cut off.
 	require.False(t, until.Before(decided.Add(29*time.Second)), "%s is not half a minute after %s", until, decided)
 	require.False(t, until.After(time.Now().Add(30*time.Second)), "%s is more than half a minute from now", until)
 	a.kill()
 	s.start(t)
 
-	// When it has passed the agent asks with another key, and can join.
+	// Once it is over, the agent sends a request with another key, and can join.
 	second := h.awaitRequest(t, "denied", first)
 	require.GreaterOrEqual(t, second.GetCreationTimestamp().Unix(), until.Unix())
 	h.accept(t, "denied")
@@ -70,7 +70,7 @@ func TestNewBootstrapDataAsksAgainAtOnce(t *testing.T) {
 	first := h.awaitRequest(t, "again").GetName()
 	h.decide(t, first, "Denied", "not today")
 	await(t, func() bool { return s.secret(t.Context(), "hub-kubeconfig-pending")["retry-after"] != nil })
-	// It was denied so often that the next attempt is nearly an hour away.
+	// It has been denied so often that the next attempt is nearly an hour away.
 	later, err := json.Marshal(map[string]any{"data": map[string][]byte{
 		"attempt": []byte("8"), "retry-after": []byte(time.Now().Add(50 * time.Minute).UTC().Format(time.RFC3339))}})
 	require.NoError(t, err)

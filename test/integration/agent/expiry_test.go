@@ -21,7 +21,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// authority signs a certificate of that life for a public key, as the hub's own.
+// authority signs a certificate with this lifetime for a public key, with the hub's own
+// authority.
 func (h *hub) authority(t *testing.T, subject pkix.Name, key any, begin, end time.Time) []byte {
 	t.Helper()
 	dir := filepath.Join(h.Playground.Dir, "pki")
@@ -35,9 +36,9 @@ func (h *hub) authority(t *testing.T, subject pkix.Name, key any, begin, end tim
 	return der
 }
 
-// sign issues the certificate of a request for that long, with the hub's own
-// authority. kube-controller-manager signs nothing for less than minutes, and
-// nothing that nobody approved.
+// sign issues the certificate of a request with this lifetime, with the hub's own
+// authority. kube-controller-manager signs only approved requests, and for minutes at
+// least.
 func (h *hub) sign(t *testing.T, name string, life time.Duration) {
 	t.Helper()
 	live, err := h.client.Resource(requests).Get(t.Context(), name, metav1.GetOptions{})
@@ -46,9 +47,9 @@ func (h *hub) sign(t *testing.T, name string, life time.Duration) {
 	h.certify(t, name, h.authority(t, csr.Subject, csr.PublicKey, now.Add(-time.Second), now.Add(life)))
 }
 
-// TestCertificateThatExpiredWhileTheHubWasAwayIsReplacedInProcess gives the agent
-// a certificate with few seconds to live when the hub is away already: how long
-// it takes to join does not matter then.
+// TestCertificateThatExpiredWhileTheHubWasAwayIsReplacedInProcess gives the agent a
+// certificate with a lifetime of a few seconds once the hub is already away, so that the
+// time to join does not matter.
 func TestCertificateThatExpiredWhileTheHubWasAwayIsReplacedInProcess(t *testing.T) {
 	t.Parallel()
 	const life = 5 * time.Second
@@ -86,7 +87,7 @@ func TestCertificateThatExpiredWhileTheHubWasAwayIsReplacedInProcess(t *testing.
 	require.Equal(t, pid, a.cmd.Process.Pid)
 }
 
-// checkNames compares who the agent is, as it is kept.
+// checkNames compares the stored identity of the agent.
 func checkNames(t *testing.T, s *spoke, cluster, agent string) {
 	t.Helper()
 	kept := s.secret(t.Context(), "hub-kubeconfig-secret")

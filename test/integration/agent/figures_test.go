@@ -19,14 +19,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// The most that an agent may hold, in bytes: what it made itself, and with the pages of
-// its program that it has touched.
+// The maximum memory of an agent, in bytes: anonymous memory, and the same with the pages
+// of its program that it has touched.
 const (
 	mostAnon     = 9 << 20
 	mostResident = 30 << 20
 )
 
-// rests lets an agent rest before its memory is read.
+// rests waits before the memory of an agent is read.
 func rests(t *testing.T) {
 	t.Helper()
 	idle := 5 * time.Minute
@@ -37,7 +37,7 @@ func rests(t *testing.T) {
 	require.Eventually(t, func() bool { return time.Now().After(rested) }, 2*idle, time.Second, "time does not pass")
 }
 
-// TestResidentMemory holds the memory budgets of both ways to run an agent, as it is
+// TestResidentMemory checks the memory budgets of both ways to run an agent, as
 // installed, after five minutes of rest, with ten works of two objects each.
 func TestResidentMemory(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// work creates a work that makes a ConfigMap of the same name.
+// work creates a work with a ConfigMap of the same name.
 func (h *hub) work(t *testing.T, cluster, name string) {
 	t.Helper()
 	_, err := h.client.Resource(works).Namespace(cluster).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
@@ -37,8 +37,8 @@ func (h *hub) work(t *testing.T, cluster, name string) {
 	require.NoError(t, err)
 }
 
-// awaitRight waits until the API server knows that the agent of a cluster may do
-// that with works: it reads roles by a watch.
+// awaitRight waits until the agent of a cluster has the right to a verb on works: the API
+// server learns of roles by a watch.
 func (h *hub) awaitRight(t *testing.T, cluster, verb string) {
 	t.Helper()
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
@@ -58,7 +58,7 @@ func (h *hub) awaitRight(t *testing.T, cluster, verb string) {
 	}, "the agent of %s may not %s works", cluster, verb)
 }
 
-// applied waits until the ConfigMap is there.
+// applied waits until the ConfigMap exists.
 func (s *spoke) applied(t *testing.T, name string) {
 	t.Helper()
 	await(t, func() bool {
@@ -67,7 +67,7 @@ func (s *spoke) applied(t *testing.T, name string) {
 	})
 }
 
-// logged waits until the agent's log holds all the texts in one line.
+// logged waits until one line of the agent's log contains all the texts.
 func (a *agent) logged(t *testing.T, texts ...string) {
 	t.Helper()
 	await(t, func() bool {
@@ -86,9 +86,9 @@ func (a *agent) logged(t *testing.T, texts ...string) {
 	})
 }
 
-// refusedRounds is how often the agent began to read a resource of the hub and was
-// refused. A reflector begins each round of its back-off with a watch, and tells
-// of a new refusal.
+// refusedRounds returns how often the agent started to read a resource of the hub and was
+// refused. A reflector starts each round of its back-off with a watch, and logs each new
+// refusal.
 func (a *agent) refusedRounds(t *testing.T, resource string) int {
 	t.Helper()
 	raw, err := os.ReadFile(a.log)
@@ -102,9 +102,9 @@ func (a *agent) refusedRounds(t *testing.T, resource string) int {
 	return n
 }
 
-// TestFirstWorkOfAClusterIsAppliedAsSoonAsItIsAccepted: a work that is there with
-// the acceptance waits for no back-off, because the agent reads works when it is
-// accepted and not before.
+// TestFirstWorkOfAClusterIsAppliedAsSoonAsItIsAccepted checks that a work that exists at
+// acceptance does not wait for a back-off, because the agent starts to read works only
+// when it is accepted.
 func TestFirstWorkOfAClusterIsAppliedAsSoonAsItIsAccepted(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "first", BootstrapKubeconfig: h.bootstrap(t)})
@@ -121,9 +121,9 @@ func TestFirstWorkOfAClusterIsAppliedAsSoonAsItIsAccepted(t *testing.T) {
 	require.Zero(t, a.refusedRounds(t, "manifestworks"))
 }
 
-// TestRightThatComesAfterTheAcceptanceIsUsed: that it is used at once, and not
-// after the back-off of a reflector, is shown where it is done
-// (test/integration/reconcile).
+// TestRightThatComesAfterTheAcceptanceIsUsed checks that the right is used.
+// test/integration/reconcile checks that this happens immediately, and not after the
+// back-off of a reflector.
 func TestRightThatComesAfterTheAcceptanceIsUsed(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "late", BootstrapKubeconfig: h.bootstrap(t)})

@@ -87,7 +87,7 @@ func TestHubAtAnotherAddressKnowsTheCertificate(t *testing.T) {
 	h.grant(t, "address", "web")
 	given := s.awaitSecret(t, addonSpace, "web-hub-kubeconfig")
 
-	// A token that is worth nothing: the certificate is enough.
+	// The token is not valid: the certificate is enough.
 	raw, err := (&kubeconfig.Config{ClusterEntry: "hub", Server: elsewhere.Server, CAData: h.Config.CAData}).WithToken("worthless")
 	require.NoError(t, err)
 	s.setBootstrap(t, raw)
@@ -99,7 +99,7 @@ func TestHubAtAnotherAddressKnowsTheCertificate(t *testing.T) {
 	require.Equal(t, string(before["tls.crt"]), string(after["tls.crt"]))
 	h.condition(t, "address", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 	h.awaitCondition(t, "address", clusterv1.ConditionAvailable, metav1.ConditionTrue)
-	// Nor does an add-on need another credential: it is told the address.
+	// An add-on does not need another credential either: it gets the new address.
 	var moved map[string][]byte
 	await(t, func() bool {
 		moved = s.secretIn(t.Context(), addonSpace, "web-hub-kubeconfig")
@@ -108,7 +108,7 @@ func TestHubAtAnotherAddressKnowsTheCertificate(t *testing.T) {
 	})
 	require.Equal(t, string(given["tls.crt"]), string(moved["tls.crt"]))
 	require.Equal(t, "system:open-cluster-management:cluster:address:addon:web:agent:web", whoami(t, moved))
-	require.Len(t, h.requestsOf(t, "address"), 2, "nobody has to approve anything")
+	require.Len(t, h.requestsOf(t, "address"), 2, "no approval is needed")
 }
 
 func TestRebuiltHubIsToldByTheNameOfItsEntry(t *testing.T) {

@@ -42,19 +42,19 @@ type hub struct {
 	client dynamic.Interface
 }
 
-// newHub gives the hub that all tests share; their clusters differ in name. Its
+// newHub returns the hub that all tests share, with clusters of different names. Its
 // certificates outlive every test, however slow the machine is.
 func newHub(t *testing.T) *hub {
 	t.Helper()
 	return prepareHub(t, harness.Shared(t, "hub"))
 }
 
-// signing is how long client certificates of a brief hub live: the shortest that
-// leaves room for a renewal (kube-controller-manager backdates them).
+// signing is the lifetime of client certificates of a brief hub: the shortest that leaves
+// time for a renewal (kube-controller-manager backdates them).
 const signing = 150 * time.Second
 
-// newBriefHub gives the hub that all tests of renewals share. An agent asks it
-// for another certificate after 38 to 60 s, which other tests must not meet.
+// newBriefHub returns the hub that all tests of renewals share. An agent requests another
+// certificate from it after 38 to 60 s, which must not happen in other tests.
 func newBriefHub(t *testing.T) *hub {
 	t.Helper()
 	return prepareHub(t, harness.Shared(t, "brief-hub", harness.SigningDuration(signing)))
@@ -62,7 +62,7 @@ func newBriefHub(t *testing.T) *hub {
 
 var prepared sync.Map
 
-// prepareHub makes a hub of a cluster: definitions and the bootstrap role.
+// prepareHub turns a cluster into a hub: definitions and the bootstrap role.
 func prepareHub(t *testing.T, c *harness.Cluster) *hub {
 	t.Helper()
 	h := &hub{Cluster: c, client: c.Dynamic(t)}
@@ -137,7 +137,7 @@ func (h *hub) bind(t *testing.T, name, role, namespace string, subject rbacv1.Su
 	}))
 }
 
-// bootstrap is a bootstrap kubeconfig of this hub with a real token.
+// bootstrap returns a bootstrap kubeconfig of this hub with a real token.
 func (h *hub) bootstrap(t *testing.T) []byte {
 	t.Helper()
 	cfg := h.As(t, "open-cluster-management", clusterv1.BootstrapServiceAccount)
@@ -156,22 +156,22 @@ func (h *hub) accept(t *testing.T, name string) {
 	h.acceptWithout(t, name, "")
 }
 
-// acceptWithout accepts and leaves out the RoleBinding with that suffix.
+// acceptWithout accepts a cluster and leaves out the RoleBinding with this suffix.
 func (h *hub) acceptWithout(t *testing.T, name, leaveOut string) {
 	t.Helper()
 	h.empower(t, name, leaveOut)
 	h.admit(t, name)
 }
 
-// admit says that the cluster is accepted.
+// admit marks the cluster as accepted.
 func (h *hub) admit(t *testing.T, name string) {
 	t.Helper()
 	h.change(t, name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
 	h.condition(t, name, clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
 }
 
-// empower makes the namespace of a cluster and gives its agent its rights, but
-// for the RoleBinding with that suffix.
+// empower creates the namespace of a cluster and grants its agent its rights, except for
+// the RoleBinding with this suffix.
 func (h *hub) empower(t *testing.T, name, leaveOut string) {
 	t.Helper()
 	h.Claim(t, name)
@@ -222,7 +222,7 @@ func (h *hub) write(t *testing.T, name string, f func(*clusterv1.ManagedCluster)
 	})
 }
 
-// cluster reads a ManagedCluster; nil when it is not there.
+// cluster reads a ManagedCluster; nil when it does not exist.
 func (h *hub) cluster(ctx context.Context, name string) *clusterv1.ManagedCluster {
 	c, err := read(ctx, func() (*clusterv1.ManagedCluster, error) {
 		return typed.Get[clusterv1.ManagedCluster](ctx, h.client, clusters, "", name)
@@ -233,7 +233,7 @@ func (h *hub) cluster(ctx context.Context, name string) *clusterv1.ManagedCluste
 	return c
 }
 
-// requestsOf lists the certificate requests of a cluster, the oldest first.
+// requestsOf lists the certificate requests of a cluster, oldest first.
 func (h *hub) requestsOf(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	found, err := read(t.Context(), func() (*unstructured.UnstructuredList, error) {
@@ -247,7 +247,7 @@ func (h *hub) requestsOf(t *testing.T, name string) []*unstructured.Unstructured
 	return out
 }
 
-// awaitRequest waits for a request of the cluster that is none of known.
+// awaitRequest waits for a request of the cluster that is not among known.
 func (h *hub) awaitRequest(t *testing.T, name string, known ...string) *unstructured.Unstructured {
 	t.Helper()
 	h.Claim(t, name)
@@ -282,8 +282,7 @@ func (h *hub) decide(t *testing.T, name, verdict, message string) {
 	})
 }
 
-// settled tells whether a write was done; one that somebody else came before is
-// to be repeated.
+// settled reports whether a write succeeded; one with a conflict is to be repeated.
 func settled(t *testing.T, err error) bool {
 	t.Helper()
 	if apierrors.IsConflict(err) {
@@ -298,7 +297,7 @@ func (h *hub) approve(t *testing.T, name string) {
 	h.decide(t, name, "Approved", "welcome")
 }
 
-// parsed is the request inside a CertificateSigningRequest.
+// parsed returns the request inside a CertificateSigningRequest.
 func parsed(t *testing.T, u *unstructured.Unstructured) *x509.CertificateRequest {
 	t.Helper()
 	block, _ := pem.Decode(data(t, u, "spec", "request"))
@@ -309,7 +308,7 @@ func parsed(t *testing.T, u *unstructured.Unstructured) *x509.CertificateRequest
 	return csr
 }
 
-// awaitCondition waits until the cluster has a condition with that status.
+// awaitCondition waits until the cluster has a condition with this status.
 func (h *hub) awaitCondition(t *testing.T, name, kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 	t.Helper()
 	var c *clusterv1.ManagedCluster
@@ -336,7 +335,7 @@ func object(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 	return u
 }
 
-// deliver makes a ManifestWork of two objects.
+// deliver creates a ManifestWork of two objects.
 func (h *hub) deliver(t *testing.T, cluster, name string) {
 	t.Helper()
 	manifest := func(suffix string) map[string]any {

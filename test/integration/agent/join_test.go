@@ -23,13 +23,15 @@ func TestJoinToAvailable(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "join", BootstrapKubeconfig: h.bootstrap(t), Spec: operatorv1.KlusterletSpec{
 		ExternalServerURLs: []operatorv1.ServerURL{{URL: "https://spoke.example.com:6443"}},
-		RegistrationConfiguration: &operatorv1.RegistrationConfiguration{ClusterAnnotations: map[string]string{
-			"agent.open-cluster-management.io/team": "blue", "other/key": "dropped"}, ClusterLabels: map[string]string{"region": "north"}},
+		RegistrationConfiguration: &operatorv1.RegistrationConfiguration{
+			ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/team": "blue", "other/key": "dropped"},
+			ClusterLabels:      map[string]string{"region": "north"},
+		},
 	}})
 	started := time.Now()
 	a := s.start(t)
 
-	// The request is that of the contract, and the ManagedCluster is there first.
+	// The request is that of the contract, and the ManagedCluster exists before it.
 	request := h.awaitRequest(t, "join")
 	uid := string(s.klusterlet(t).UID)
 	checkRequest(t, request, "join", uid)
@@ -40,7 +42,7 @@ func TestJoinToAvailable(t *testing.T) {
 	require.Equal(t, "north", c.Labels["region"])
 	require.Equal(t, []clusterv1.ClientConfig{{URL: "https://spoke.example.com:6443", CABundle: s.Config.CAData}}, c.Spec.ManagedClusterClientConfigs)
 
-	// Name and key of the request are kept, and nothing else is asked for.
+	// Name and key of the request are stored, and nothing else is requested.
 	pending := s.secret(t.Context(), "hub-kubeconfig-pending")
 	require.Equal(t, request.GetName(), string(pending["csr-name"]))
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "waits for approval")
@@ -97,7 +99,7 @@ func checkRequest(t *testing.T, u *unstructured.Unstructured, cluster, agent str
 	require.Empty(t, csr.DNSNames)
 }
 
-// checkKept compares the hub secret with what an agent keeps.
+// checkKept compares the hub secret with what an agent stores.
 func checkKept(t *testing.T, h *hub, s *spoke, cluster, agent string) {
 	t.Helper()
 	kept := s.secret(t.Context(), "hub-kubeconfig-secret")

@@ -25,15 +25,15 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// front stands before the API server of a cluster. While sick it answers
-// questions about health itself, with 500, and passes on everything else.
+// front is a proxy for the API server of a cluster. While sick, it answers health checks
+// itself, with 500, and passes on everything else.
 type front struct {
 	url  string
 	ca   []byte
 	sick atomic.Bool
-	// livez, unless 0, is the code that /livez is answered with; healthz is left.
+	// livez, unless 0, is the status code for /livez; healthz is not affected.
 	livez atomic.Int64
-	// once is how many times /livez is still answered with 500.
+	// once is how many more times /livez is answered with 500.
 	once atomic.Int64
 
 	mu sync.Mutex
@@ -41,7 +41,7 @@ type front struct {
 	asked map[string]int
 }
 
-// answered tells whether the front answered a question itself.
+// answered reports whether the front answered a request itself.
 func (f *front) answered(w http.ResponseWriter, path string) bool {
 	f.mu.Lock()
 	f.asked[path]++
@@ -57,7 +57,7 @@ func (f *front) answered(w http.ResponseWriter, path string) bool {
 	return true
 }
 
-// requests are how often each path was asked for so far.
+// requests returns how often each path was requested so far.
 func (f *front) requests() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +98,7 @@ func TestClusterWhoseAPIServerIsSickIsUnavailableAfterTwentySeconds(t *testing.T
 
 	s.front.sick.Store(true)
 	fell := time.Now()
-	// Not told before it has lasted for 20 seconds.
+	// It is not reported before it has lasted for 20 seconds.
 	never(t, 18*time.Second, func() bool {
 		return !apimeta.IsStatusConditionTrue(h.cluster(t.Context(), "sick").Status.Conditions, clusterv1.ConditionAvailable)
 	}, "told too early")
@@ -108,15 +108,15 @@ func TestClusterWhoseAPIServerIsSickIsUnavailableAfterTwentySeconds(t *testing.T
 	told := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
 	require.Equal(t, clusterv1.ReasonManagedClusterKubeAPIServerUnavailable, told.Reason)
 	require.Equal(t, "The kube-apiserver is not ok, status code: 500, [-]etcd failed: reason withheld", told.Message)
-	await(t, func() bool { return h.told(t, "sick", "Unavailable") })
+	await(t, func() bool { return h.hasEvent(t, "sick", "Unavailable") })
 
 	s.front.sick.Store(false)
 	c = h.awaitCondition(t, "sick", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 	require.Equal(t, clusterv1.ReasonManagedClusterAvailable, apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable).Reason)
 }
 
-// awaitReport waits until the agent has reported all that there is to say of a
-// cluster with so many processors; after that it writes when something changes.
+// awaitReport waits until the agent has reported everything about a cluster with this
+// many CPUs; after that, it writes only when something changes.
 func (h *hub) awaitReport(t *testing.T, cluster, cpu string) {
 	t.Helper()
 	await(t, func() bool {
@@ -128,8 +128,8 @@ func (h *hub) awaitReport(t *testing.T, cluster, cpu string) {
 	}, "the report of %s is not complete", cluster)
 }
 
-// told tells whether there is an Event with that reason about the cluster.
-func (h *hub) told(t *testing.T, cluster, reason string) bool {
+// hasEvent reports whether there is an Event with this reason about the cluster.
+func (h *hub) hasEvent(t *testing.T, cluster, reason string) bool {
 	t.Helper()
 	list, err := h.client.Resource(events).Namespace(cluster).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestHealthIsReadWhereItIsServed(t *testing.T) {
 	require.True(t, available(), "403 asks /healthz too")
 	s.front.livez.Store(0)
 
-	// One answer of 500 is no news, and neither is what happens meanwhile.
+	// One answer of 500 is not reported, nor is what happens in the meantime.
 	h.awaitReport(t, "fallback", "2")
 	version := h.cluster(t.Context(), "fallback").ResourceVersion
 	s.front.once.Store(1)
@@ -192,7 +192,7 @@ func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
 		_, err = s.client.Resource(nodes).Patch(t.Context(), "n1", types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
 	}
-	// What comes after the heartbeats is seen, so they were.
+	// A change after the heartbeats is seen, so they were seen as well.
 	s.node(t, "n2", "1", false)
 	await(t, func() bool { return cpu() == "3" })
 	now, minutes := s.front.requests(), int(time.Since(begun)/time.Minute)+1
@@ -202,7 +202,8 @@ func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
 	after := h.cluster(t.Context(), "beats")
 	require.NotEqual(t, version, after.ResourceVersion)
 
-	// A resource that goes with its node goes from the sum; what others wrote stays.
+	// A resource that disappears with its node is removed from the sum; what others wrote
+	// stays.
 	_, err := s.client.Resource(nodes).Patch(t.Context(), "n2", types.MergePatchType,
 		[]byte(`{"status":{"capacity":{"example.com/fpga":"4"}}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)

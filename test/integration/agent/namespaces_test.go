@@ -17,9 +17,9 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// ask makes the sets of a cluster ask for namespaces, given as set/namespace; as
-// the hub does it, what is said of an entry stays.
-func (h *hub) ask(t *testing.T, cluster string, entries ...string) {
+// requestNamespaces makes the sets of a cluster request namespaces, given as
+// set/namespace. As on the hub, the conditions of an existing entry stay.
+func (h *hub) requestNamespaces(t *testing.T, cluster string, entries ...string) {
 	t.Helper()
 	h.write(t, cluster, func(c *clusterv1.ManagedCluster) {
 		said := map[string][]metav1.Condition{}
@@ -56,8 +56,8 @@ func (h *hub) awaitNamespaces(t *testing.T, cluster string, want ...string) *clu
 	return c
 }
 
-// awaitLabel waits until a namespace has the label with that value; "" waits for
-// a namespace without it.
+// awaitLabel waits until a namespace has the label with this value; "" waits for a
+// namespace without it.
 func (s *spoke) awaitLabel(t *testing.T, namespace, key, value string) *unstructured.Unstructured {
 	t.Helper()
 	var u *unstructured.Unstructured
@@ -86,7 +86,7 @@ func TestNamespacesOfSetsAreMadeAndNeverDeleted(t *testing.T) {
 	h.join(t, "spaces")
 	h.awaitReport(t, "spaces", "2")
 
-	h.ask(t, "spaces", "blue/web", "blue/payroll", "green/web", "green/kube-system")
+	h.requestNamespaces(t, "spaces", "blue/web", "blue/payroll", "green/web", "green/kube-system")
 	c := h.awaitNamespaces(t, "spaces", "blue/web=True", "blue/payroll=True", "green/web=True", "green/kube-system=False")
 	web := apimeta.FindStatusCondition(c.Status.ManagedNamespaces[0].Conditions, clusterv1.ConditionNamespaceAvailable)
 	require.Equal(t, clusterv1.ReasonNamespaceApplied, web.Reason)
@@ -95,14 +95,14 @@ func TestNamespacesOfSetsAreMadeAndNeverDeleted(t *testing.T) {
 	require.Contains(t, system.Message, "kube-*")
 	s.awaitLabel(t, "web", key, "true")
 	s.awaitLabel(t, "kube-system", key, "")
-	// A namespace that belongs to somebody gets the label and nothing else.
+	// A namespace of another owner gets the label and nothing else.
 	payroll := s.awaitLabel(t, "payroll", key, "true")
 	require.Equal(t, map[string]string{"owner": "ann"}, payroll.GetAnnotations())
 	require.Equal(t, map[string]string{"team": "pay", otherHub: "true", key: "true", "kubernetes.io/metadata.name": "payroll"}, payroll.GetLabels())
 
-	// At rest nothing is written on either side.
+	// At rest, nothing is written on either side.
 	before, quiet := h.cluster(t.Context(), "spaces").ResourceVersion, s.awaitLabel(t, "web", key, "true").GetResourceVersion()
-	// Somebody takes the label off, and deletes a namespace.
+	// A user removes the label, and deletes a namespace.
 	_, err := s.client.Resource(namespaces).Patch(
 		t.Context(), "payroll", types.MergePatchType, []byte(`{"metadata":{"labels":{"`+key+`":null}}}`),
 		metav1.PatchOptions{},
@@ -112,22 +112,22 @@ func TestNamespacesOfSetsAreMadeAndNeverDeleted(t *testing.T) {
 	require.Equal(t, before, h.cluster(t.Context(), "spaces").ResourceVersion)
 	require.Equal(t, quiet, s.awaitLabel(t, "web", key, "true").GetResourceVersion())
 
-	// One set lets go, the other stays; nothing is deleted.
-	h.ask(t, "spaces", "green/web")
+	// One set drops the namespace, the other keeps it; nothing is deleted.
+	h.requestNamespaces(t, "spaces", "green/web")
 	h.awaitNamespaces(t, "spaces", "green/web=True")
 	payroll = s.awaitLabel(t, "payroll", key, "false")
 	require.Equal(t, "true", payroll.GetLabels()[otherHub], "another hub's label is not ours")
 	s.awaitLabel(t, "web", key, "true")
 
-	// What was changed while the agent was away is found.
+	// Changes from while the agent was down are found.
 	a.kill()
-	h.ask(t, "spaces", "green/web", "green/new")
+	h.requestNamespaces(t, "spaces", "green/web", "green/new")
 	s.start(t)
 	h.awaitNamespaces(t, "spaces", "green/web=True", "green/new=True")
 	s.awaitLabel(t, "new", key, "true")
 	s.awaitLabel(t, "payroll", key, "false")
 
-	// The cluster goes.
+	// The cluster is deleted.
 	h.write(t, "spaces", func(c *clusterv1.ManagedCluster) { c.Finalizers = []string{"example.com/hold"} })
 	require.NoError(t, h.client.Resource(clusters).Delete(t.Context(), "spaces", metav1.DeleteOptions{}))
 	s.awaitLabel(t, "web", key, "false")
@@ -140,12 +140,12 @@ func TestANamespaceThatCannotBeMadeIsTold(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "held", BootstrapKubeconfig: h.bootstrap(t)})
 	s.start(t)
 	h.join(t, "held")
-	// A namespace that is being deleted, and held by something in it.
+	// A namespace that is being deleted, and is held by something in it.
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "ending"}}})
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"namespace": "ending", "name": "held", "finalizers": []any{"example.com/hold"}}}})
 	require.NoError(t, s.client.Resource(namespaces).Delete(t.Context(), "ending", metav1.DeleteOptions{}))
-	h.ask(t, "held", "blue/ending", "blue/fine")
+	h.requestNamespaces(t, "held", "blue/ending", "blue/fine")
 	c := h.awaitNamespaces(t, "held", "blue/ending=False", "blue/fine=True")
 	told := apimeta.FindStatusCondition(c.Status.ManagedNamespaces[0].Conditions, clusterv1.ConditionNamespaceAvailable)
 	require.Contains(t, told.Message, "is being deleted")

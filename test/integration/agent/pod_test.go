@@ -20,8 +20,8 @@ import (
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// TestInstalledAgentRunsAsAPod starts nothing by hand: the objects of
-// config/agent are applied, and a node runs the pod.
+// TestInstalledAgentRunsAsAPod starts nothing by hand: it applies the objects of
+// config/agent, and a node runs the pod.
 func TestInstalledAgentRunsAsAPod(t *testing.T) {
 	path, err := binary()
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// proxy is a forward proxy that counts the tunnels it opened, and those on whose
-// way it was shown a client certificate.
+// proxy is a forward proxy that counts the tunnels it has opened, and those for which it
+// was sent a client certificate.
 type proxy struct {
 	*httptest.Server
 	tunnels, shown atomic.Int32
@@ -72,12 +72,12 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(here, there)
 }
 
-// certificate is the one by which the proxy is trusted, as PEM.
+// certificate returns the certificate of the proxy for clients to trust, in PEM.
 func (p *proxy) certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
 }
 
-// bootstrapBy is a bootstrap kubeconfig with a real token for that endpoint.
+// bootstrapBy returns a bootstrap kubeconfig with a real token for this endpoint.
 func (h *hub) bootstrapBy(t *testing.T, c *kubeconfig.Config) []byte {
 	t.Helper()
 	raw, err := c.WithToken(h.As(t, "open-cluster-management", clusterv1.BootstrapServiceAccount).BearerToken)
@@ -99,8 +99,8 @@ func TestJoinThroughProxies(t *testing.T) {
 	require.Equal(t, plain.URL, kept.ProxyURL)
 	require.Positive(t, plain.tunnels.Load())
 
-	// Another proxy, which speaks TLS and whose certificate is in the bundle. The
-	// name by which the hub is checked is not that of the proxy.
+	// Another proxy, which uses TLS and whose certificate is in the bundle. The server
+	// name to verify the hub is not that of the proxy.
 	endpoint.ProxyURL, endpoint.TLSServerName = secured.URL, "kubernetes.default.svc"
 	endpoint.CAData = append(append([]byte{}, h.Config.CAData...), secured.certificate()...)
 	s.setBootstrap(t, h.bootstrapBy(t, endpoint))
@@ -115,7 +115,8 @@ func TestJoinThroughProxies(t *testing.T) {
 	require.Zero(t, secured.shown.Load(), "the proxy is not shown the agent's certificate")
 	require.Len(t, h.requestsOf(t, "proxied"), 1, "the hub knows the certificate")
 
-	// Without its certificate in the bundle the proxy is not trusted, and it says so.
+	// Without its certificate in the bundle, the proxy is not trusted, and the agent
+	// reports that.
 	endpoint.CAData = h.Config.CAData
 	s.setBootstrap(t, h.bootstrapBy(t, endpoint))
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretError,HubKubeConfigError", "connecting to proxy")

@@ -4,5 +4,5 @@
 
 package agent_test
 
-// raceFlags build the agent as it is shipped.
+// raceFlags build the agent as it is released.
 var raceFlags, cgo = []string(nil), "CGO_ENABLED=0"

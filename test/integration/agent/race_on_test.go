@@ -4,5 +4,5 @@
 
 package agent_test
 
-// raceFlags build the agent with the race detector too.
+// raceFlags build the agent with the race detector.
 var raceFlags, cgo = []string{"-race"}, "CGO_ENABLED=1"

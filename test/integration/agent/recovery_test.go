@@ -27,8 +27,8 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// certified is a bootstrap kubeconfig with a client certificate of the hub's own
-// authority that ends that long from now.
+// certified returns a bootstrap kubeconfig with a client certificate of the hub's own
+// authority that expires after this time.
 func (h *hub) certified(t *testing.T, user string, ends time.Duration) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -59,7 +59,7 @@ func TestExpiredBootstrapCertificateIsToldAndTheNextOneJoins(t *testing.T) {
 	request := h.awaitRequest(t, "bootcert")
 	h.accept(t, "bootcert")
 
-	// The first certificate has expired when it comes: the next one is asked for.
+	// The first certificate has expired when it arrives: the agent requests the next one.
 	h.sign(t, request.GetName(), time.Millisecond)
 	await(t, func() bool { return len(s.secret(t.Context(), "hub-kubeconfig-secret")["tls.crt"]) > 0 })
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigError", "the certificate expired at")
@@ -90,8 +90,8 @@ func TestRestartUnderAnotherClusterNameJoinsAnew(t *testing.T) {
 	require.NotNil(t, h.cluster(t.Context(), "name-one"), "the old name is the administrator's to remove")
 }
 
-// TestSecretsThatChangeWhileTheAgentRuns takes one agent through all that can
-// happen to its secrets. Nothing of it ends the process.
+// TestSecretsThatChangeWhileTheAgentRuns takes one agent through all that can happen to
+// its secrets. None of it ends the process.
 func TestSecretsThatChangeWhileTheAgentRuns(t *testing.T) {
 	t.Parallel()
 	h, s := newHub(t), newSpoke(t)
@@ -132,8 +132,7 @@ func TestSecretsThatChangeWhileTheAgentRuns(t *testing.T) {
 	s.setBootstrap(t, h.bootstrap(t))
 	alive(1, "nor when there is one again")
 
-	// The bundle of the old and the next authority is taken on without a new
-	// certificate.
+	// The bundle of the old and the new authority is adopted without a new certificate.
 	bundle := h.endpoint("hub")
 	bundle.CAData = append(append([]byte{}, h.Config.CAData...), newProxy(t, true).certificate()...)
 	s.setBootstrap(t, h.bootstrapBy(t, bundle))
@@ -143,7 +142,8 @@ func TestSecretsThatChangeWhileTheAgentRuns(t *testing.T) {
 	})
 	alive(1, "the hub knows the certificate")
 
-	// Its own access is deleted, and garbled: it asks again under the same names.
+	// Its own credentials are deleted, and garbled: it requests new ones under the same
+	// names.
 	for i, harm := range map[int]func(){
 		0: func() {
 			require.NoError(t, s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Delete(t.Context(), kept, metav1.DeleteOptions{}))

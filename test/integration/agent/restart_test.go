@@ -35,7 +35,7 @@ func TestRestartWhilePendingGoesOnWithTheSameKeyAndRequest(t *testing.T) {
 	require.Len(t, h.requestsOf(t, "pending"), 1)
 	require.Equal(t, key, s.secret(t.Context(), "hub-kubeconfig-secret")["tls.key"])
 
-	// A restart of a joined agent asks for nothing and is at work at once.
+	// A restarted agent that has joined requests nothing and works immediately.
 	a.kill()
 	restarted := time.Now()
 	h.condition(t, "pending", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
@@ -66,8 +66,9 @@ func TestAgentWithoutNameKeepsTheOneItMadeUp(t *testing.T) {
 	require.Len(t, h.requestsOf(t, name), 1)
 }
 
-// TestRestartWhileTheClusterIsRemovedEndsItsWorks: the hub takes the right to read
-// the ManagedCluster first, and the one for works when the last work is gone.
+// TestRestartWhileTheClusterIsRemovedEndsItsWorks restarts the agent while the hub
+// removes its cluster: the hub first removes the right to read the ManagedCluster, and
+// the right to works only when the last work is gone.
 func TestRestartWhileTheClusterIsRemovedEndsItsWorks(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "leaving", BootstrapKubeconfig: h.bootstrap(t)})

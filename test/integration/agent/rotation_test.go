@@ -18,7 +18,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// certificate is the first one of a PEM text.
+// certificate returns the first certificate of a PEM text.
 func certificate(t *testing.T, text []byte) *x509.Certificate {
 	t.Helper()
 	block, _ := pem.Decode(text)
@@ -28,10 +28,10 @@ func certificate(t *testing.T, text []byte) *x509.Certificate {
 	return cert
 }
 
-// checkRenewalTime makes sure that the successor of a certificate was asked for
-// when three quarters of its life had passed and before its end. That it is not
-// long after the three quarters is shown where it is decided (controllers/registration/agent/credential);
-// here a slow machine may take its time.
+// checkRenewalTime makes sure that the successor of a certificate was requested after
+// three quarters of its lifetime and before its end. The tests of
+// controllers/registration/agent/credential check that it is not long after the three
+// quarters; here, a slow machine may take its time.
 func checkRenewalTime(t *testing.T, renewal *unstructured.Unstructured, before []byte) {
 	t.Helper()
 	cert, at := certificate(t, before), renewal.GetCreationTimestamp()
@@ -64,15 +64,15 @@ func TestCertificateIsRenewedWithoutARestart(t *testing.T) {
 	c := h.awaitCondition(t, "rotate", clusterv1.ConditionClusterCertificateRotated, metav1.ConditionTrue)
 	require.Equal(t, "ClientCertificateUpdated", apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionClusterCertificateRotated).Reason)
 
-	// The agent goes on under the new certificate, in the same process.
+	// The agent continues with the new certificate, in the same process.
 	h.condition(t, "rotate", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 	h.awaitCondition(t, "rotate", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 	require.True(t, a.running())
 	require.Equal(t, pid, a.cmd.Process.Pid)
 }
 
-// TestRestartedAgentRenewsItsCertificate: a process that did not ask for the
-// certificate itself renews it all the same, under the same names.
+// TestRestartedAgentRenewsItsCertificate checks that a process that did not request the
+// certificate itself renews it as well, under the same names.
 func TestRestartedAgentRenewsItsCertificate(t *testing.T) {
 	t.Parallel()
 	h, s := newBriefHub(t), newSpoke(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// sessions is how many sessions the agent has had on a hub.
+// sessions returns how many sessions the agent has had on a hub.
 func (a *agent) sessions(t *testing.T) int {
 	t.Helper()
 	raw, err := os.ReadFile(a.log)
@@ -26,8 +26,8 @@ func (a *agent) sessions(t *testing.T) int {
 	return bytes.Count(raw, []byte("The hub accepted the cluster"))
 }
 
-// amend patches the spec of the Klusterlet and waits until the agent has seen
-// that; it returns what condition Applied says.
+// amend patches the spec of the Klusterlet and waits until the agent has seen that; it
+// returns the reason of condition Applied.
 func (s *spoke) amend(t *testing.T, spec string) (reason string) {
 	t.Helper()
 	api := s.client.Resource(klusterlets)
@@ -53,15 +53,15 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	h := newHub(t)
 	s, a := joined(t, h, "amended")
 	await(t, func() bool { return a.sessions(t) == 1 })
-	// The definition takes a time that cannot be read; nothing ends by that.
+	// The definition accepts a duration that cannot be parsed; that stops nothing.
 	require.Equal(t, "KlusterletApplyFailed", s.amend(t, `{"workConfiguration":{"appliedManifestWorkEvictionGracePeriod":"99999999999999999999h"}}`))
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"workConfiguration":null}`))
-	// Labels and addresses are for those who join.
+	// Labels and addresses apply only when a cluster joins.
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"clusterLabels":{"a":"b"}},"externalServerURLs":[{"url":"https://here"}]}`))
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"clusterClaimConfiguration":{"maxCustomClusterClaims":7}}}`))
 	await(t, func() bool { return a.sessions(t) > 1 }, "the limit of claims is one of the session")
 	require.Equal(t, 2, a.sessions(t))
-	// Its name is that of its certificate, whoever edits the spec.
+	// Its name is that of its certificate, whatever the spec says.
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"clusterName":"other"}`))
 	require.Equal(t, 2, a.sessions(t))
 	_, err := h.client.Resource(clusters).Get(t.Context(), "other", metav1.GetOptions{})
@@ -70,7 +70,7 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	require.True(t, a.running())
 }
 
-// testRest looks at what an agent keeps and tells beside its own work.
+// testRest checks what else an agent maintains and reports beside its own work.
 func (s *spoke) testRest(t *testing.T) {
 	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func (s *spoke) testRest(t *testing.T) {
 	await(t, func() bool {
 		k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "second")
 		return err == nil && apimeta.IsStatusConditionFalse(k.Status.Conditions, "Served")
-	}, "nobody says that it is not served")
+	}, "condition Served is not False")
 	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "second", metav1.DeleteOptions{}))
 
 	before, err := s.client.Resource(namespaces).Get(t.Context(), operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})

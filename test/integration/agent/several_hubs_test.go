@@ -22,13 +22,13 @@ import (
 
 var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// twoHubs are the shared hub and another one.
+// twoHubs returns the shared hub and another one.
 func twoHubs(t *testing.T) (one, two *hub) {
 	t.Helper()
 	return newHub(t), prepareHub(t, harness.Shared(t, "hub-two"))
 }
 
-// chooses is the spec of a Klusterlet that chooses between the secrets.
+// chooses returns the spec of a Klusterlet that chooses between the secrets.
 func chooses(names ...string) operatorv1.KlusterletSpec {
 	list := &operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: 180}
 	for _, name := range names {
@@ -40,7 +40,7 @@ func chooses(names ...string) operatorv1.KlusterletSpec {
 	}}
 }
 
-// bootstrapAs writes a bootstrap secret of that name.
+// bootstrapAs writes a bootstrap secret with this name.
 func (s *spoke) bootstrapAs(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
@@ -49,14 +49,14 @@ func (s *spoke) bootstrapAs(t *testing.T, name string, raw []byte) {
 		"data":     map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(raw)}}})
 }
 
-// unaccept does what a hub does when its administrator takes the acceptance back.
+// unaccept does what a hub does when its administrator withdraws the acceptance.
 func (h *hub) unaccept(t *testing.T, name string) {
 	t.Helper()
 	h.change(t, name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
 	h.condition(t, name, clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
 }
 
-// awaitServer waits until the kept access is that of a hub.
+// awaitServer waits until the stored credentials are for a hub.
 func (s *spoke) awaitServer(t *testing.T, server string) {
 	t.Helper()
 	await(t, func() bool {
@@ -65,7 +65,7 @@ func (s *spoke) awaitServer(t *testing.T, server string) {
 	}, "the access is not for %s", server)
 }
 
-// names of requests of a cluster that there are already.
+// known returns the names of the existing requests of a cluster.
 func (h *hub) known(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
@@ -101,7 +101,7 @@ func TestAgentLeavesAHubThatDoesNotAcceptItAndComesBack(t *testing.T) {
 	s.awaitKlusterlet(t, "HubConnectionDegraded", fine, "")
 	require.True(t, running(), "what the first hub ordered is not taken away")
 
-	// The way back, when the second hub does the same.
+	// The agent goes back when the second hub does the same.
 	before := one.known(t, "leaves")
 	one.accept(t, "leaves")
 	two.unaccept(t, "leaves")
@@ -148,8 +148,8 @@ func TestAgentLeavesAHubThatIsAwayForTooLong(t *testing.T) {
 	s.awaitServer(t, two.Config.Host)
 	require.True(t, a.running())
 
-	// A restart stays where the agent is, though the first hub is preferred and
-	// there again.
+	// A restarted agent stays on its hub, although the first one is preferred and
+	// available again.
 	gate.Heal()
 	a.kill()
 	two.condition(t, "failsover", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
@@ -175,18 +175,18 @@ func TestWithoutAUsableHubEachIsNamedAndAskedAgain(t *testing.T) {
 	s.start(t)
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretError,HubKubeConfigSecretMissing",
 		"no hub of the list is usable: hub-1: the bootstrap kubeconfig lacks: the hub does not know the credential; "+
-			"hub-2: ManagedCluster nowhere is there and not accepted: accept or delete it on that hub; hub-3: secret hub-3 with key kubeconfig is missing")
+			"hub-2: ManagedCluster nowhere exists but is not accepted: accept or delete it on that hub; hub-3: secret hub-3 with key kubeconfig is missing")
 	require.Empty(t, one.requestsOf(t, "nowhere"))
 	require.Empty(t, two.requestsOf(t, "nowhere"))
 
-	// A listed secret that changes is used at once.
+	// A change of a listed secret takes effect immediately.
 	s.bootstrapAs(t, "hub-3", one.bootstrap(t))
 	request := one.awaitRequest(t, "nowhere")
 	one.accept(t, "nowhere")
 	one.approve(t, request.GetName())
 	one.awaitCondition(t, "nowhere", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 
-	// The hub in use stays in use while no other one is usable.
+	// The current hub stays in use while no other one is usable.
 	one.unaccept(t, "nowhere")
 	s.awaitKlusterlet(
 		t, "HubConnectionDegraded", refused,

@@ -62,11 +62,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// spoke is a cluster that is managed or will be.
+// spoke is a managed cluster, before or after it joins.
 type spoke struct {
 	*harness.Cluster
 	client dynamic.Interface
-	// front is what the agent reaches the API server by; nil: nothing is between.
+	// front is the proxy through which the agent reaches the API server; nil for a direct
+	// connection.
 	front *front
 }
 
@@ -76,7 +77,7 @@ func newSpoke(t *testing.T) *spoke {
 	return &spoke{Cluster: c, client: c.Dynamic(t)}
 }
 
-// apply writes an object as a person with all rights.
+// apply writes an object as an administrator.
 func apply(t *testing.T, client dynamic.Interface, u *unstructured.Unstructured) {
 	t.Helper()
 	_, err := client.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).
@@ -162,14 +163,14 @@ func (a *agent) kill() {
 	<-a.done
 }
 
-// stop ends it in order and tells its exit code.
+// stop ends the process gracefully and returns its exit code.
 func (a *agent) stop() int {
 	_ = a.cmd.Process.Signal(syscall.SIGTERM)
 	<-a.done
 	return a.cmd.ProcessState.ExitCode()
 }
 
-// running tells whether the process is alive.
+// running reports whether the process is alive.
 func (a *agent) running() bool {
 	select {
 	case <-a.done:
@@ -179,7 +180,7 @@ func (a *agent) running() bool {
 	}
 }
 
-// memory is what the process holds.
+// memory returns the memory of the process.
 func (a *agent) memory(t *testing.T) memory.Usage {
 	t.Helper()
 	u, err := memory.Of(a.cmd.Process.Pid)
@@ -187,12 +188,12 @@ func (a *agent) memory(t *testing.T) memory.Usage {
 	return u
 }
 
-// Ports for agents lie below the range from which Linux and macOS give ports to
-// outgoing connections: between here and the agent's own bind nobody gets one of
-// them by chance.
+// Ports for agents are below the range from which Linux and macOS assign ports to
+// outgoing connections, so that no other process gets one by chance before the agent
+// binds it.
 const firstPort, lastPort = 20000, 31999
 
-// ports are those that agents of this test process have been given.
+// ports are the ports assigned to agents of this test process.
 var ports sync.Map
 
 func freePort(t *testing.T) int {
@@ -211,7 +212,7 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// secret reads a secret of the agent's namespace; nil when it is not there.
+// secret reads a secret of the agent's namespace; nil when it does not exist.
 func (s *spoke) secret(ctx context.Context, name string) map[string][]byte {
 	return s.secretIn(ctx, operatorv1.NamespaceAgent, name)
 }
@@ -234,8 +235,8 @@ func (s *spoke) klusterlet(t *testing.T) *operatorv1.Klusterlet {
 	return k
 }
 
-// awaitKlusterlet waits until a condition of the Klusterlet has that reason and
-// a message with that text.
+// awaitKlusterlet waits until a condition of the Klusterlet has this reason and a message
+// that contains the text.
 func (s *spoke) awaitKlusterlet(t *testing.T, kind, reason, message string) {
 	t.Helper()
 	var last *metav1.Condition

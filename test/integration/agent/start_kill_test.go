@@ -26,8 +26,8 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// lifetime is one life of the loops that start an agent, in this process, so
-// that it can be ended after an exact number of writes.
+// lifetime is one run of the loops that start an agent, in this process, so that it can
+// be ended after an exact number of writes.
 type lifetime struct {
 	registration *credential.Controller
 	serving      chan struct{}
@@ -74,8 +74,8 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	return l
 }
 
-// approveAll approves what the cluster asks for until ctx ends. What does not work
-// is done at the next look; a request that nobody approves is seen by the test.
+// approveAll approves the requests of the cluster until ctx ends. Failures are retried at
+// the next poll; the test notices a request that is never approved.
 func (h *hub) approveAll(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		list, err := h.client.Resource(requests).List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=" + name})
@@ -103,7 +103,7 @@ func itemsOf(list *unstructured.UnstructuredList, err error) []unstructured.Unst
 	return list.Items
 }
 
-// started tells whether the loops of a life have got as far as a session.
+// started reports whether the loops of a life have reached a session.
 func (l *lifetime) started() bool {
 	select {
 	case <-l.serving:
@@ -113,10 +113,10 @@ func (l *lifetime) started() bool {
 	}
 }
 
-// TestStartSurvivesAKillAfterEachWrite ends the loops after each write that they
-// make on their own cluster from the installation to the valid access, starts
-// them again, and finds one ManagedCluster, one request and one certificate. Each
-// number of writes has a cluster of its own, on which nothing was installed yet.
+// TestStartSurvivesAKillAfterEachWrite ends the loops after each write that they make on
+// the managed cluster between installation and valid credentials, starts them again, and
+// expects one ManagedCluster, one request and one certificate. Each number of writes has
+// a cluster of its own without a previous installation.
 func TestStartSurvivesAKillAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -130,8 +130,8 @@ func TestStartSurvivesAKillAfterEachWrite(t *testing.T) {
 	require.Greater(t, writes, 10, "lives: a start makes more writes than that")
 }
 
-// startOnce takes a cluster through both lives, the first of which ends after so
-// many writes; true when it needed no more.
+// startOnce takes a cluster through both lives, the first of which ends after this many
+// writes. It returns true when the first life needed no more.
 func startOnce(t *testing.T, h *hub, writes int) (finished bool) {
 	t.Helper()
 	name := fmt.Sprintf("startkill%d", writes)

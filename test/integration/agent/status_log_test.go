@@ -13,7 +13,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// CVE-2020-8565: no token and no key is in a log, however much is logged.
+// CVE-2020-8565: no token and no key is logged, at any verbosity.
 func TestCVE20208565NoTokenAndNoKeyIsLogged(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	token := h.As(t, "open-cluster-management", clusterv1.BootstrapServiceAccount).BearerToken
@@ -22,7 +22,7 @@ func TestCVE20208565NoTokenAndNoKeyIsLogged(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "quietly", BootstrapKubeconfig: raw})
 	a := s.start(t, "run", "-v", "10")
 	h.join(t, "quietly")
-	// What cannot be used is complained about, and is a secret all the same.
+	// An unusable token is reported, and is still a secret.
 	const broken = "eyJhbGciOiJSUzI1NiJ9.bm8tdG9rZW4tYXQtYWxs.c2lnbmF0dXJl"
 	unusable, err := h.endpoint("hub2").WithToken(broken)
 	require.NoError(t, err)
@@ -37,7 +37,10 @@ func TestCVE20208565NoTokenAndNoKeyIsLogged(t *testing.T) {
 	key := strings.Split(string(s.secret(t.Context(), "hub-kubeconfig-secret")["tls.key"]), "\n")
 	require.Greater(t, len(key), 2)
 	for what, secret := range map[string]string{
-		"the bootstrap token": token, "its signature": token[strings.LastIndex(token, ".")+1:], "the token that fails": broken, "the key": key[1],
+		"the bootstrap token":  token,
+		"its signature":        token[strings.LastIndex(token, ".")+1:],
+		"the token that fails": broken,
+		"the key":              key[1],
 	} {
 		require.NotContains(t, text, secret, what)
 	}

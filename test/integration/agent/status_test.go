@@ -71,7 +71,7 @@ func TestStatusFollowsTheCluster(t *testing.T) {
 	require.NoError(t, s.client.Resource(claims).Delete(t.Context(), "id.k8s.io", metav1.DeleteOptions{}))
 	await(t, says("2500m", "500m", "a.example.com=two"))
 
-	// At rest nothing is written: the version stays for longer than any retry.
+	// At rest, nothing is written: the version stays the same for longer than any retry.
 	before := h.cluster(t.Context(), "status").ResourceVersion
 	never(t, 3*time.Second, func() bool { return h.cluster(t.Context(), "status").ResourceVersion != before }, "something was written at rest")
 }
@@ -141,7 +141,7 @@ func TestTenRequestsOfASenderAreEnough(t *testing.T) {
 	require.Len(t, h.requestsOf(t, "many"), 10)
 	a.kill()
 
-	// What others send under its name is nothing to it.
+	// The agent ignores what others send under its name.
 	for _, u := range h.requestsOf(t, "many") {
 		require.NoError(t, h.client.Resource(requests).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// answer returns what the hub said to a certificate request: "", Approved or
-// Denied.
+// answer returns the hub's answer to a certificate request: "", Approved or Denied.
 func answer(t *testing.T, client dynamic.Interface, name string) string {
 	t.Helper()
 	csr, err := client.Resource(requests).Get(t.Context(), name, metav1.GetOptions{})
@@ -63,7 +62,7 @@ func TestAcceptApprovesExactlyWhatItTrusts(t *testing.T) {
 	t.Run("a cluster that did not ask", func(t *testing.T) {
 		got := run(t, "accept", "nobody", "--context", "hub")
 		require.Equal(t, 1, got.code)
-		require.Contains(t, got.err, "has not asked to be joined")
+		require.Contains(t, got.err, "has not asked to join")
 	})
 	t.Run("a ManagedCluster alone is no request", func(t *testing.T) {
 		registers(t, client, "silent", false)
@@ -77,7 +76,7 @@ func TestAcceptApprovesExactlyWhatItTrusts(t *testing.T) {
 		csr := ask(t, hub.Config, "odd", "agent")
 		got := run(t, "accept", "odd", "--context", "hub")
 		require.Equal(t, 6, got.code)
-		require.Contains(t, got.err, "no bootstrap identity")
+		require.Contains(t, got.err, "not a bootstrap identity")
 		require.Empty(t, answer(t, client, csr))
 		require.False(t, isAccepted(t, client, "odd"))
 		show := run(t, "accept", "--show", "--context", "hub", "-o", "wide")

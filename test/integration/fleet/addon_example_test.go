@@ -32,7 +32,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
-// What the agent of the example may hold in memory at rest, in bytes.
+// The maximum memory of the example's agent at rest, in bytes.
 const (
 	maxAgentAnon     = 7 << 20
 	maxAgentResident = 30 << 20
@@ -46,8 +46,8 @@ type example struct {
 	program string
 }
 
-// TestTheExampleAddOn types what docs/guides/addon.md types, in its order, and nothing
-// else happens there: the real processes of hub, agent and add-on.
+// TestTheExampleAddOn runs exactly the commands of docs/guides/addon.md, in their order,
+// with the real processes of hub, agent and add-on.
 func TestTheExampleAddOn(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/guides/addon.md")
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestTheExampleAddOn(t *testing.T) {
 		{"kubectl get configmap greeting -n default -o yaml --context c1", e.copied},
 		{"kubectl ocm addon status helloworld --context hub", e.small},
 		{"kubectl ocm addon enable helloworld -c c1 --config small.yaml --context hub", e.configured},
-		{"kubectl ocm addon disable helloworld -c c1 --context hub --yes", e.left},
+		{"kubectl ocm addon disable helloworld -c c1 --context hub --yes", e.requireRemoved},
 		{"kubectl ocm addon delete helloworld --context hub --yes", func(*testing.T) {}},
 	}
 	require.Len(t, lines, len(steps))
@@ -104,7 +104,7 @@ func (e *example) apply(t *testing.T, file []byte) {
 	}
 }
 
-// until waits until nothing is wrong any more, for two minutes at most.
+// until waits until wrong returns nil, for two minutes at most.
 func until(t *testing.T, wrong func() error) {
 	t.Helper()
 	tick, end := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
@@ -118,7 +118,7 @@ func until(t *testing.T, wrong func() error) {
 	}
 }
 
-// absent waits until there is no such object.
+// absent waits until the object does not exist.
 func absent(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResource, namespace, name string) {
 	t.Helper()
 	until(t, func() error {
@@ -130,10 +130,10 @@ func absent(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResour
 	})
 }
 
-// available: the add-on works, by the lease of its agent.
+// available requires that the add-on works, judged by the lease of its agent.
 func (e *example) available(t *testing.T) { require.NoError(t, e.unavailable(t)) }
 
-// unavailable is what the add-on lacks to work.
+// unavailable returns what the add-on lacks to work.
 func (e *example) unavailable(t *testing.T) error {
 	addOn, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), e.hub.Dynamic(t), instances, "c1", "helloworld")
 	if err != nil {
@@ -141,7 +141,7 @@ func (e *example) unavailable(t *testing.T) error {
 	}
 	condition := apimeta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ConditionAvailable)
 	if condition == nil || condition.Reason != addonv1alpha1.ReasonLeaseUpdated {
-		return fmt.Errorf("its lease does not tell that it works: %v", condition)
+		return fmt.Errorf("its lease does not show that it works: %v", condition)
 	}
 	if addOn.Status.Namespace != "default" {
 		return fmt.Errorf("its namespace is %q", addOn.Status.Namespace)
@@ -176,7 +176,8 @@ func (e *example) has(t *testing.T, name, text string) {
 	})
 }
 
-// copied: the ConfigMap is on the cluster, follows its source, and is mended.
+// copied checks that the ConfigMap is on the cluster, follows its source, and is
+// repaired.
 func (e *example) copied(t *testing.T) {
 	e.has(t, "greeting", "world")
 	hub, c1 := e.hub.Dynamic(t).Resource(configMaps).Namespace("c1"), e.c1.Dynamic(t).Resource(configMaps).Namespace("default")
@@ -198,10 +199,10 @@ func (e *example) copied(t *testing.T) {
 	absent(t, e.c1, configMaps, "default", "short-lived")
 }
 
-// small: an agent at rest holds little memory.
+// small checks that an agent at rest uses little memory.
 func (e *example) small(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		return // nobody else tells
+		return // no one else reports it
 	}
 	pid := 0
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -226,7 +227,7 @@ func (e *example) small(t *testing.T) {
 	})
 }
 
-// configured: the configuration reaches the Deployment.
+// configured checks that the configuration reaches the Deployment.
 func (e *example) configured(t *testing.T) {
 	until(t, func() error {
 		d, err := typed.Get[appsv1.Deployment](t.Context(), e.c1.Dynamic(t), deployments, "default", "helloworld-agent")
@@ -240,8 +241,9 @@ func (e *example) configured(t *testing.T) {
 	})
 }
 
-// left: the add-on has taken with it what it brought and what it made.
-func (e *example) left(t *testing.T) {
+// requireRemoved checks that the removed add-on has left nothing that it was installed
+// with or created.
+func (e *example) requireRemoved(t *testing.T) {
 	absent(t, e.hub, instances, "c1", "helloworld")
 	absent(t, e.c1, deployments, "default", "helloworld-agent")
 	absent(t, e.c1, configMaps, "default", "greeting")

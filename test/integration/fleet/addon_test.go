@@ -78,7 +78,7 @@ func TestAddOnsAreMadeAndBroughtToClusters(t *testing.T) {
 	require.Equal(t, map[string]string{"x": "y"}, get(instances, "a1", "probe").GetLabels())
 	silent := addOn("enable", "probe", "-c", "a1", "--wait", "--timeout", "2s")
 	require.Equal(t, 4, silent.code)
-	require.Contains(t, silent.err, "nobody has said yet whether it works")
+	require.Contains(t, silent.err, "nothing has reported yet whether it works")
 
 	placement := object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "probes", map[string]any{"spec": map[string]any{}})
 	places := client.Resource(schema.GroupVersionResource{
@@ -94,7 +94,8 @@ func TestAddOnsAreMadeAndBroughtToClusters(t *testing.T) {
 	_, err = places.Patch(
 		t.Context(), "probes", types.MergePatchType,
 		[]byte(
-			`{"status":{"conditions":[{"type":"PlacementSatisfied","status":"False","reason":"NoManagedClusterMatched","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+			`{"status":{"conditions":[{"type":"PlacementSatisfied","status":"False","reason":"NoManagedClusterMatched",
+				"message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 		),
 		metav1.PatchOptions{}, "status",
 	)

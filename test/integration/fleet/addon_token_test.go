@@ -23,9 +23,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// TestAnAddOnUnderTheTokenDriver is the example add-on on a cluster whose agent
-// registers add-ons by tokens: the real processes of hub, agent and add-on, from the
-// account on the hub to what the add-on does with the token.
+// TestAnAddOnUnderTheTokenDriver runs the example add-on on a cluster whose agent
+// registers add-ons with tokens, with the real processes of hub, agent and add-on: from
+// the account on the hub to what the add-on does with the token.
 func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	deploy, err := os.ReadFile("../../../examples/helloworld-addon/deploy.yaml")
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	mended(t, "OCM0711", "addon", "helloworld", "--context", "hub")
 	until(t, func() error { return e.unavailable(t) })
 	hub := e.hub.Dynamic(t)
-	// The agent may have begun with a certificate, before it knew of the change.
+	// The agent may have started with a certificate before it knew of the change.
 	until(t, func() error {
 		account, err := typed.Get[corev1.ServiceAccount](t.Context(), hub, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "c1", "helloworld-agent")
 		if err != nil {
@@ -57,10 +57,10 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 		}
 		ready := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady)
 		if ready == nil || !strings.Contains(ready.Message, string(account.UID)) {
-			return errors.New("the account is not told")
+			return errors.New("the account is not shown")
 		}
 		if !apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionTokenRefreshed) {
-			return errors.New("the token is not told")
+			return errors.New("the token is not shown")
 		}
 		return nil
 	})
@@ -77,8 +77,8 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(payload), `"system:serviceaccount:c1:helloworld-agent"`)
 
-	// A wait for a configuration ends when it is on the cluster, also for another
-	// content of one that is there already.
+	// A wait for a configuration ends when the cluster has it, also for new content of an
+	// existing one.
 	t.Chdir(t.TempDir())
 	for _, memory := range []string{"48Mi", "40Mi"} {
 		require.NoError(t, os.WriteFile("small.yaml", []byte(`apiVersion: addon.open-cluster-management.io/v1alpha1
@@ -98,7 +98,7 @@ spec:
 	e.greet(t)
 	e.has(t, "greeting", "world")
 	require.Zero(t, run(t, "addon", "disable", "helloworld", "-c", "c1", "--context", "hub", "--yes").code)
-	e.left(t)
+	e.requireRemoved(t)
 	absent(t, e.c1, secrets, "default", "helloworld-hub-kubeconfig")
 	absent(t, e.hub, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "c1", "helloworld-agent")
 	absent(t, e.hub, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), "c1", "helloworld-token-role")

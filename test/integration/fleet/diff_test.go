@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// TestADifferenceIsWhatWasAskedFor: what the API server fills in by itself is on both
+// TestADifferenceIsWhatWasAskedFor checks that defaults of the API server are on both
 // sides of a difference, or on none.
 func TestADifferenceIsWhatWasAskedFor(t *testing.T) {
 	hub := harness.Shared(t, "hub")

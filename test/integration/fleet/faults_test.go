@@ -22,14 +22,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// finding is one that check printed, with its fix in words.
+// finding is a finding that check has printed, with its fix split into words.
 type finding struct {
 	Code              string
 	Severity          check.Severity
 	Title, Cause, Fix string
 }
 
-// looked are the findings of a run of check that are not well, by code.
+// looked runs check and returns its findings that report a problem, by code.
 func looked(t *testing.T, words ...string) map[string]finding {
 	t.Helper()
 	got := run(t, append(append([]string{"check"}, words...), "-o", "json")...)
@@ -48,8 +48,8 @@ func looked(t *testing.T, words ...string) map[string]finding {
 	return out
 }
 
-// typeLine types a line that was printed as it stands, up to the remark behind it, and
-// returns what it says.
+// typeLine runs a printed line as it is, up to the remark at its end, and returns its
+// output.
 func typeLine(t *testing.T, line string) string {
 	t.Helper()
 	line, _, _ = strings.Cut(line, "      ")
@@ -58,10 +58,10 @@ func typeLine(t *testing.T, line string) string {
 	require.Equal(t, "kubectl", words[0], line)
 	if words[1] == "ocm" {
 		if slices.Contains(words, "--force") {
-			words = append(words, "--yes") // what a person answers to the question
+			words = append(words, "--yes") // the answer to the prompt
 		}
 		got := run(t, words[2:]...)
-		if words[2] != "check" { // which says by its code that it found something
+		if words[2] != "check" { // its exit code reports findings
 			require.Zero(t, got.code, line)
 		}
 		return got.out + got.err
@@ -73,7 +73,7 @@ func typeLine(t *testing.T, line string) string {
 	return string(said)
 }
 
-// found waits for a code.
+// found waits until check reports a code.
 func found(t *testing.T, code string, words ...string) finding {
 	t.Helper()
 	return foundWithin(t, time.Minute, code, words...)
@@ -89,14 +89,14 @@ func foundWithin(t *testing.T, limit time.Duration, code string, words ...string
 	return f
 }
 
-// told waits for a code whose fix only looks closer, types that, and reads it.
+// told waits for a code whose fix only shows more, runs that, and checks its output.
 func told(t *testing.T, code, want string, words ...string) {
 	t.Helper()
 	f := found(t, code, words...)
 	require.Contains(t, typeLine(t, f.Fix), want, f.Fix)
 }
 
-// mended types the fix of a code and waits until the check no longer has it.
+// mended runs the fix of a code and waits until check no longer reports it.
 func mended(t *testing.T, code string, words ...string) finding {
 	t.Helper()
 	f := found(t, code, words...)
@@ -108,7 +108,7 @@ func mended(t *testing.T, code string, words ...string) finding {
 	return f
 }
 
-// patched changes an object as somebody would by kubectl.
+// patched changes an object as a user would with kubectl.
 func patched(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResource, namespace, name, body string) {
 	t.Helper()
 	_, err := c.Dynamic(t).Resource(resource).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
@@ -131,8 +131,7 @@ var (
 	placements = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 )
 
-// faults plants faults into a hub and its cluster1, and types each fix as it is
-// printed.
+// faults plants faults in a hub and its cluster1, and runs each fix as printed.
 func faults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) {
 	t.Run("the hub is scaled to 0, and admission and a kind are gone", func(t *testing.T) { hubFaults(t, hub) })
 	late := plantLate(t, hub)
@@ -164,9 +163,9 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 		found = looked(t, "hub", "--context", "hub")
 		return found["OCM0205"].Code != ""
 	}, 30*time.Second, 500*time.Millisecond, "the definition goes in the background")
-	// A conversion may be answered from a cache of the API server.
+	// A conversion may be served from a cache of the API server.
 	require.Regexp(t, "^[78] of 13 webhooks do not answer$", found["OCM0206"].Title)
-	require.Equal(t, "somebody else set: replicas: 0", found["OCM0208"].Cause)
+	require.Equal(t, "set by others: replicas: 0", found["OCM0208"].Cause)
 	require.Equal(t, "it is scaled to 0", found["OCM0203"].Cause)
 	for _, code := range []string{"OCM0203", "OCM0205", "OCM0206", "OCM0208"} {
 		require.Equal(t, "kubectl ocm hub init --context hub", found[code].Fix)
@@ -202,15 +201,15 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 		f = looked(t, args...)["OCM0311"]
 		return f.Code != ""
 	}, time.Minute, 500*time.Millisecond)
-	require.Equal(t, "work wrong is not applied, 0 of 1 objects are well", f.Title)
+	require.Equal(t, "work wrong is not applied, 0 of 1 objects are healthy", f.Title)
 	require.Contains(t, f.Cause, "configmap/greeting: Applied=False")
 	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
 	typeLine(t, f.Fix)
 	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
 }
 
-// agentlessFaults are those of a cluster that is on the hub, and whose agent does not
-// run. What is typed looks at the cluster of its address.
+// agentlessFaults plants the faults of a cluster that is on the hub, and whose agent does
+// not run. The commands check the cluster at its address.
 func agentlessFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	client := hub.Dynamic(t)
 	check := []string{"cluster", "asks", "--context", "hub"}
@@ -241,7 +240,7 @@ func agentlessFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Zero(t, run(t, "cluster", "remove", "waits", "--context", "hub", "--force", "--yes").code)
 }
 
-// addOnFaults are those of add-ons on cluster1.
+// addOnFaults plants the faults of add-ons on cluster1.
 func addOnFaults(t *testing.T, hub *harness.Cluster) {
 	client := hub.Dynamic(t)
 	create := func(resource schema.GroupVersionResource, kind, namespace, name string, spec map[string]any) {
@@ -280,11 +279,14 @@ func addOnFaults(t *testing.T, hub *harness.Cluster) {
 	gone("lost")
 	require.NoError(t, client.Resource(namespaces).Delete(t.Context(), "nocluster", metav1.DeleteOptions{}))
 
-	// What no program can know, which is where the manifests are, a person fills in.
+	// The test fills in what no program can know: where the manifests are.
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "agent.yaml"), []byte(strings.ReplaceAll(agent, "namespace: agents", "namespace: nosuch")), 0o600))
 	register("untemplated", map[string]any{"supportedConfigs": []any{map[string]any{
-		"group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": map[string]any{"name": "untemplated-1.0.0"}}}})
+		"group":         "addon.open-cluster-management.io",
+		"resource":      "addontemplates",
+		"defaultConfig": map[string]any{"name": "untemplated-1.0.0"},
+	}}})
 	typeLine(t, strings.Replace(found(t, "OCM0710", check("untemplated")...).Fix, "FOLDER", folder, 1))
 	require.Empty(t, looked(t, check("untemplated")...))
 	require.Zero(t, run(t, "addon", "enable", "untemplated", "-c", "cluster1", "--context", "hub").code)
@@ -331,7 +333,7 @@ func placementFaults(t *testing.T, hub *harness.Cluster) {
 	selectionFaults(t, hub)
 }
 
-// selectionFaults are those of placements whose namespace is bound.
+// selectionFaults plants the faults of placements whose namespace is bound.
 func selectionFaults(t *testing.T, hub *harness.Cluster) {
 	const namespace = "default"
 	client := hub.Dynamic(t)
@@ -373,13 +375,14 @@ func agentFaults(t *testing.T, spoke *harness.Cluster, gate *harness.Gate) {
 	f := mended(t, "OCM0402", check...)
 	require.Contains(t, f.Cause, "is scaled to 0")
 
-	// Nobody runs when the name is edited: what an agent makes of that is another story.
+	// No agent runs when the name is edited: how an agent reacts to that is tested
+	// elsewhere.
 	stoppedBy(t, spoke, namespace, deployment)
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"clusterName":"other"}}`)
-	require.Equal(t, "klusterlet/klusterlet names cluster other, and the agent is cluster1", mended(t, "OCM0406", check...).Title)
+	require.Equal(t, "klusterlet/klusterlet names cluster other, but the agent is cluster1", mended(t, "OCM0406", check...).Title)
 	mended(t, "OCM0402", check...)
 
-	// What it has of a certificate is worth nothing, and it has to ask for another.
+	// Its certificate is unusable, and it has to request another one.
 	stoppedBy(t, spoke, namespace, deployment)
 	patched(t, spoke, secrets, namespace, "hub-kubeconfig-secret", `{"data":{"tls.crt":"bm9uZQ=="}}`)
 	f = looked(t, check...)["OCM0404"]
@@ -396,7 +399,7 @@ func agentFaults(t *testing.T, spoke *harness.Cluster, gate *harness.Gate) {
 	told(t, "OCM0403", `"msg":"Agent starts"`, check...)
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"hubApiServerHostAlias":null}}`)
 
-	// The hub is no longer where the agent looks for it.
+	// The hub is no longer at the address that the agent uses.
 	gate.Cut()
 	require.Contains(t, mended(t, "OCM0405", check...).Title, "the hub at "+gate.Server+" does not answer")
 }

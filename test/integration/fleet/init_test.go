@@ -58,11 +58,12 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
 }
 
-// foreignParts puts what a tool of others might into the hub's Deployment; hub init
-// puts it right.
+// foreignParts adds what another tool might add to the hub's Deployment; hub init repairs
+// it.
 func foreignParts(t *testing.T, hub *harness.Cluster) {
 	api := hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management")
-	patch := `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"miner","image":"example.com/miner:1"},{"name":"cluster-manager","image":"example.com/other:1"}]}}}}`
+	patch := `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"miner","image":"example.com/miner:1"},
+		{"name":"cluster-manager","image":"example.com/other:1"}]}}}}`
 	_, err := api.Patch(t.Context(), "cluster-manager", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "stranger"})
 	require.NoError(t, err)
 	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "configured")
@@ -76,14 +77,15 @@ func foreignParts(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "unchanged")
 }
 
-// noNode says of the hub's pod what a scheduler says that finds no node for it, and
-// waits for the hub.
+// noNode marks the hub's pod as a scheduler does that finds no node for it, and waits for
+// the hub.
 func noNode(t *testing.T, hub *harness.Cluster) said {
 	api := hub.Dynamic(t).Resource(pods).Namespace("open-cluster-management")
 	require.Eventually(t, func() bool {
 		list, err := api.List(t.Context(), metav1.ListOptions{LabelSelector: "app=cluster-manager"})
 		require.NoError(t, err)
-		status := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available","lastTransitionTime":%q}]}}`,
+		status := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+			"message":"0/1 nodes are available","lastTransitionTime":%q}]}}`,
 			time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 		told := 0
 		for i := range list.Items {

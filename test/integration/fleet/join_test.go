@@ -34,7 +34,7 @@ var (
 	requests    = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 )
 
-// written tells whether an agent was installed.
+// written reports whether an agent was installed.
 func written(t *testing.T, c *harness.Cluster) bool {
 	t.Helper()
 	_, err := c.Dynamic(t).Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
@@ -44,7 +44,7 @@ func written(t *testing.T, c *harness.Cluster) bool {
 	return err == nil
 }
 
-// object reads YAML-like fields into an object.
+// object returns an object with these fields.
 func object(apiVersion, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	for k, v := range fields {
@@ -55,7 +55,7 @@ func object(apiVersion, kind, namespace, name string, fields map[string]any) *un
 	return u
 }
 
-// ask sends the certificate request of an agent as the given user.
+// ask sends the certificate request of an agent with the given configuration.
 func ask(t *testing.T, config *rest.Config, cluster, agent string, groups ...string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -68,7 +68,9 @@ func ask(t *testing.T, config *rest.Config, cluster, agent string, groups ...str
 	require.NoError(t, err)
 	u := object("certificates.k8s.io/v1", "CertificateSigningRequest", "", "", map[string]any{"spec": map[string]any{
 		"request":    base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})),
-		"signerName": "kubernetes.io/kube-apiserver-client", "usages": []any{"digital signature", "key encipherment", "client auth"}}})
+		"signerName": "kubernetes.io/kube-apiserver-client",
+		"usages":     []any{"digital signature", "key encipherment", "client auth"},
+	}})
 	u.SetGenerateName(cluster + "-")
 	u.SetLabels(map[string]string{"open-cluster-management.io/cluster-name": cluster})
 	client, err := dynamic.NewForConfig(config)
@@ -82,7 +84,7 @@ func bearer(c *harness.Cluster, token string) *rest.Config {
 	return &rest.Config{Host: c.Config.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData, CAFile: c.Config.CAFile}}
 }
 
-// registers makes the ManagedCluster that an agent would make.
+// registers creates the ManagedCluster that an agent would create.
 func registers(t *testing.T, client dynamic.Interface, name string, accepted bool) *unstructured.Unstructured {
 	t.Helper()
 	mc, err := client.Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", name,
@@ -101,7 +103,10 @@ func reports(t *testing.T, client dynamic.Interface, mc *unstructured.Unstructur
 	}
 	// A patch: the hub writes the cluster as well.
 	raw, err := json.Marshal(map[string]any{"status": map[string]any{
-		"conditions": []any{condition("ManagedClusterJoined", "True"), condition("ManagedClusterConditionAvailable", available)},
+		"conditions": []any{
+			condition("ManagedClusterJoined", "True"),
+			condition("ManagedClusterConditionAvailable", available),
+		},
 	}})
 	require.NoError(t, err)
 	_, err = client.Resource(clusters).Patch(t.Context(), mc.GetName(), types.MergePatchType, raw, metav1.PatchOptions{}, "status")
@@ -149,7 +154,7 @@ func TestJoinRefusesBeforeItWritesAnything(t *testing.T) {
 		"an address that is no https URL": {
 			[]string{"c1", "--token-file", tokenFile, "--hub-apiserver", "http://hub"},
 			2,
-			[]string{"no https URL"},
+			[]string{"not an https URL"},
 		},
 		"a wrong token": {
 			[]string{"c1", "--hub-apiserver", good.Server, "--hub-token", "abcdef.0123456789abcdef"},
@@ -180,7 +185,7 @@ func TestJoinRefusesBeforeItWritesAnything(t *testing.T) {
 		"a layout that is not served": {
 			[]string{"c1", "--hub-context", "hub", "--layout", "split"},
 			2,
-			[]string{"not served"},
+			[]string{"not supported"},
 		},
 		"a token file that is not there": {
 			[]string{"c1", "--hub-apiserver", good.Server, "--token-file", filepath.Join(dir, "none")},
@@ -219,7 +224,8 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	made := newToken(t, "--context", "hub")
 	words := []string{"join", "byname", "--context", "one", "--hub-apiserver", made.Server, "--token-file", "-", "--hub-ca-hash", made.CAHash, "--wait=false"}
 
-	// What the cluster publishes of itself, as kubeadm does, becomes what others know of it.
+	// What the cluster publishes about itself, as kubeadm does, is what others get to
+	// know.
 	published := spoke.Dynamic(t).Resource(configMaps).Namespace("kube-public")
 	info, err := published.Get(t.Context(), "cluster-info", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -263,7 +269,7 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	)
 	require.Equal(t, 4, late.code, "no agent runs here")
 	require.Contains(t, late.err, "timed out after 4s waiting for the agent to use "+made.Server)
-	require.Contains(t, late.err, "no node has taken it")
+	require.Contains(t, late.err, "not scheduled to a node")
 
 	gone := run(t, "unjoin", "byname", "--context", "one", "--yes", "--timeout", "60s")
 	require.Zero(t, gone.code)
@@ -272,7 +278,7 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	require.False(t, written(t, spoke))
 }
 
-// otherCA is a CA that signed nothing here.
+// otherCA returns a CA that has signed nothing here.
 func otherCA(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

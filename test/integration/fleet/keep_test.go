@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// inherited is how many works the test of leaving deploys with one object each,
-// beside a set of works.
+// inherited is the number of works with one object each that the test of leaving deploys,
+// in addition to a replica set.
 const inherited = 8
 
 // deploy sends the works and waits until they are applied.
@@ -32,8 +32,8 @@ func deploy(t *testing.T) {
 	require.Zero(t, sent.code)
 }
 
-// stays waits until the agent has forgotten the works, and counts the objects
-// that are there then, by their UIDs.
+// stays waits until the agent has forgotten the works, and checks that the same objects,
+// by UID, are still there.
 func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
 	t.Helper()
 	records := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"})
@@ -44,7 +44,7 @@ func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
 	require.Equal(t, before, running(t, spoke))
 }
 
-// running are the objects of the works on the cluster, and their UIDs.
+// running returns the objects of the works on the cluster, and their UIDs.
 func running(t *testing.T, spoke *harness.Cluster) map[string]string {
 	t.Helper()
 	list, err := spoke.Dynamic(t).Resource(configMaps).Namespace("default").List(t.Context(), metav1.ListOptions{})
@@ -58,8 +58,8 @@ func running(t *testing.T, spoke *harness.Cluster) map[string]string {
 	return out
 }
 
-// TestLeavingLeavesWhatRuns counts the objects on a cluster after it has left
-// its hub, and after the hub has gone, while its agent lives.
+// TestLeavingLeavesWhatRuns counts the objects on a cluster after it has left its hub,
+// and after the hub was removed, while its agent runs.
 func TestLeavingLeavesWhatRuns(t *testing.T) {
 	agent := harness.Program(t, "controllers/ocm-agent")
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})

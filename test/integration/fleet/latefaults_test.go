@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// hook is a Job that an add-on waits for before it goes. No node runs it.
+// hook is a Job that an add-on waits for before it is removed. No node runs it.
 const hook = `
 ---
 apiVersion: batch/v1
@@ -39,7 +39,7 @@ spec:
 `
 
 // lateFaults are faults that become findings a minute after they were planted. Other
-// stories pass the time.
+// tests run in the meantime.
 type lateFaults struct {
 	hub     *harness.Cluster
 	client  dynamic.Interface
@@ -69,13 +69,14 @@ func plantLate(t *testing.T, hub *harness.Cluster) *lateFaults {
 	_, err = addOns.Patch(t.Context(), "asks", types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"RegistrationApplied","status":"True",`+
 		`"reason":"Test","message":"as the test says","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	late.request = late.ask(t)
+	late.request = late.requestCertificate(t)
 	late.planted = time.Now()
 	return late
 }
 
-// ask makes a request as the agent of the add-on would, which nobody answers.
-func (l *lateFaults) ask(t *testing.T) string {
+// requestCertificate sends a request as the agent of the add-on would, which is never
+// answered.
+func (l *lateFaults) requestCertificate(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -90,11 +91,11 @@ func (l *lateFaults) ask(t *testing.T) string {
 	return made.GetName()
 }
 
-// mended types what check says of both.
+// mended runs the fixes that check prints for both.
 func (l *lateFaults) mended(t *testing.T) {
 	t.Logf("the other stories took %s", time.Since(l.planted).Round(time.Second))
 	f := foundWithin(t, 2*time.Minute, "OCM0708", "addon", "hooked", "--context", "hub")
-	require.Contains(t, f.Cause, "its hook has not run to its end")
+	require.Contains(t, f.Cause, "its hook has not completed")
 	look, giveUp, both := strings.Cut(f.Fix, "      shows the work of the hook; ")
 	require.True(t, both, f.Fix)
 	require.Contains(t, typeLine(t, look), "addon-hooked-pre-delete")
@@ -116,7 +117,7 @@ func (l *lateFaults) mended(t *testing.T) {
 	require.NoError(t, l.client.Resource(requests).Delete(t.Context(), l.request, metav1.DeleteOptions{}))
 }
 
-// rolloutFault has a rollout stop at the first of two clusters.
+// rolloutFault makes a rollout stop at the first of two clusters.
 func rolloutFault(t *testing.T, hub *harness.Cluster) {
 	client := hub.Dynamic(t)
 	second := registers(t, client, "second", true)

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// TestLeavingWithoutAnAgent takes a cluster away whose agent does not do its
-// part: nobody runs it, or its Klusterlet was deleted by hand.
+// TestLeavingWithoutAnAgent removes a cluster whose agent does not do its part: it does
+// not run, or its Klusterlet was deleted by hand.
 func TestLeavingWithoutAnAgent(t *testing.T) {
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})

@@ -22,17 +22,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-var update = flag.Bool("update", false, "write testdata/readme.golden anew")
+var update = flag.Bool("update", false, "rewrite testdata/readme.golden")
 
-// passing are the parts of what is printed that differ from run to run, or from
-// place to place.
+// passing are the parts of the output that differ between runs or machines.
 var passing = []struct {
 	pattern *regexp.Regexp
 	word    string
 }{
 	{regexp.MustCompile(`https://[a-z0-9.-]+:\d+`), "https://ADDRESS"},
-	{regexp.MustCompile(`! preflight (.*), 1 warning: https://ADDRESS means this machine only;.*`), "✓ preflight $1"}, // the playground is
-	{regexp.MustCompile(`(?m)^… .*\n`), ""},                                                                           // a terminal writes over it
+	// The hub of the playground is on this machine.
+	{
+		regexp.MustCompile(`! preflight (.*), 1 warning: https://ADDRESS is only valid on this machine;.*`),
+		"✓ preflight $1",
+	},
+	// A terminal overwrites progress lines.
+	{regexp.MustCompile(`(?m)^… .*\n`), ""},
 	{regexp.MustCompile(`sha256:[0-9a-f]+`), "sha256:HASH"},
 	{regexp.MustCompile(`CSR (\w+)-[a-z0-9]+`), "CSR $1-XXXXX"},
 	{regexp.MustCompile(`version v\S+`), "version VERSION"},
@@ -43,8 +47,8 @@ var passing = []struct {
 	{regexp.MustCompile(`(?m) +$`), ""},
 }
 
-// lasting is what was printed without those parts; clusters that are waited for
-// together stand in the order of their names.
+// lasting returns the output without those parts; clusters that are waited for together
+// are sorted by name.
 func lasting(text string) string {
 	for _, p := range passing {
 		text = p.pattern.ReplaceAllString(text, p.word)
@@ -55,10 +59,9 @@ func lasting(text string) string {
 	})
 }
 
-// readme types the commands of README.md, on a hub and a cluster that are as they
-// were before anything was installed: those of its first picture, and then the first
-// steps, for which the clusters leave and the hub stays. Everything printed is
-// compared with a golden file, and the picture with it.
+// readme runs the commands of README.md, on a hub and a cluster without any installation:
+// those of its first picture, and then the first steps, before which the clusters leave
+// and the hub stays. All output is compared with a golden file, and so is the picture.
 func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -107,8 +110,8 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Empty(t, cmp.Diff(string(want), transcript.String()), "run: go test ./test/integration/fleet -run TestAFleetFromNothingAndBack -update")
 }
 
-// entered runs a command line of the page, which has to succeed, and returns it with
-// what a person sees.
+// entered runs a command line of the page, which has to succeed, and returns it with its
+// visible output.
 func entered(t *testing.T, line string) string {
 	t.Helper()
 	words, ours := strings.CutPrefix(line, "kubectl ocm ")
@@ -116,7 +119,7 @@ func entered(t *testing.T, line string) string {
 	typed := strings.Fields(words)
 	switch typed[0] + " " + typed[1] {
 	case "unjoin prod1", "hub clean":
-		typed = append(typed, "--yes") // there is no terminal to ask on
+		typed = append(typed, "--yes") // there is no terminal for a prompt
 	case "work apply":
 		typed = append(typed, "--wait") // what comes after it shows the work
 	}
@@ -125,8 +128,8 @@ func entered(t *testing.T, line string) string {
 	return "$ " + line + "\n" + lasting(got.err+got.out)
 }
 
-// fresh takes away the namespaces that earlier clusters have left, and waits until
-// they are gone.
+// fresh removes the namespaces that earlier clusters have left, and waits until they are
+// gone.
 func fresh(t *testing.T, hub *harness.Cluster) {
 	t.Helper()
 	all := hub.Dynamic(t).Resource(namespaces)
@@ -144,7 +147,7 @@ func fresh(t *testing.T, hub *harness.Cluster) {
 	}
 }
 
-// contexts makes clusters the person's contexts by these names.
+// contexts writes a kubeconfig with the clusters as contexts of these names.
 func contexts(t *testing.T, clusters map[string]*harness.Cluster) {
 	t.Helper()
 	merged := clientcmdapi.NewConfig()

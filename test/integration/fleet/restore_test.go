@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
-// TestAHubThatIsRestoredFromABackUpRemovesNothing gives a hub an older state of its
-// store, with lower resource versions, while its process and the agent go on.
+// TestAHubThatIsRestoredFromABackUpRemovesNothing restores an older state of a hub's
+// store, with lower resource versions, while its process and the agent keep running.
 func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
@@ -56,11 +56,12 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 		}
 		held = apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionRemovalHeld)
 		return held != nil
-	}, 2*time.Minute, 500*time.Millisecond, "the agent does not tell that the hub went back")
+	}, 2*time.Minute, 500*time.Millisecond, "the agent does not report that the hub went back")
 	require.Equal(t, workv1.ReasonHubWentBack, held.Reason)
 	require.Equal(t, before, running(t, spoke))
 
-	// What a person confirms is carried out, by the line that the condition has.
+	// A user confirms the removal with the command in the condition, and it is carried
+	// out.
 	_, line, found := strings.Cut(held.Message, ": kubectl annotate ")
 	require.True(t, found, held.Message)
 	typeLine(t, "kubectl annotate "+line+" --context spoke")
@@ -69,8 +70,8 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	require.Equal(t, before["greeting-c"], running(t, spoke)["greeting-c"], "the hub knows nothing of its work, and it is kept")
 }
 
-// store stops the hub's API server and its store, and starts them again after a change
-// of the data.
+// store stops the hub's API server and etcd, and starts them again after a change of the
+// data.
 func store(t *testing.T, hub *harness.Cluster, change func(data string)) {
 	t.Helper()
 	for _, component := range []playground.Component{playground.APIServer, playground.Etcd} {

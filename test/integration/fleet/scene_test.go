@@ -28,14 +28,14 @@ var (
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// said is what one run of the program printed, and its exit code.
+// said is the output of one run of the program, and its exit code.
 type said struct {
 	code     int
 	out, err string
 }
 
-// run runs the program in this process, as a person would in a shell whose
-// KUBECONFIG names all clusters of the test.
+// run runs the program in this process, as in a shell whose KUBECONFIG names all clusters
+// of the test.
 func run(t testing.TB, words ...string) said {
 	t.Helper()
 	return runWith(t, "", words...)
@@ -53,7 +53,7 @@ func runWith(t testing.TB, stdin string, words ...string) said {
 	return said{code, out.String(), err.String()}
 }
 
-// kubeconfig makes the clusters of a test the person's contexts.
+// kubeconfig writes a kubeconfig with the clusters of a test as contexts.
 func kubeconfig(t testing.TB, all ...*harness.Cluster) {
 	t.Helper()
 	var paths []string
@@ -64,8 +64,8 @@ func kubeconfig(t testing.TB, all ...*harness.Cluster) {
 	t.Setenv("HOME", t.TempDir())
 }
 
-// asHub gives a cluster the API of a hub and the rights that hub init installs,
-// without the hub process.
+// asHub installs the API of a hub and the rights of hub init on a cluster, without the
+// hub process.
 func asHub(t testing.TB, c *harness.Cluster) dynamic.Interface {
 	t.Helper()
 	client := c.Dynamic(t)

@@ -65,13 +65,18 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Empty(t, whole.err, "what webhooks say of the probes is not shown")
 	both := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub")
 	require.Zero(t, both.code)
-	for _, line := range []string{"klusterlet-agent 1/1 ready", "klusterlet/klusterlet of cluster cluster1 is well", "certificate of system:open-cluster-management:cluster1:",
-		"the hub answers at " + elsewhere, "cluster cluster1\n  ✓ available"} {
+	for _, line := range []string{
+		"klusterlet-agent 1/1 ready",
+		"klusterlet/klusterlet of cluster cluster1 is well",
+		"certificate of system:open-cluster-management:cluster1:",
+		"the hub answers at " + elsewhere,
+		"cluster cluster1\n  ✓ available",
+	} {
 		require.Contains(t, both.out, line)
 	}
 	require.Equal(t, 6, run(t, "hub", "clean", "--context", "hub", "--yes").code, "a cluster is attached")
 	listed := run(t, "cluster", "list", "--context", "hub", "-o", "json")
-	require.Contains(t, listed.out, `"agentVersion": "v`, "the agent tells its version with its first renewal")
+	require.Contains(t, listed.out, `"agentVersion": "v`, "the agent reports its version with its first renewal")
 	faults(t, hub, spoke, gate)
 
 	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
@@ -96,8 +101,8 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	readme(t, hub, spoke)
 }
 
-// edited does to a managed cluster what an upgrade by the tools of others does, and
-// finds the way back: the cluster keeps its name all the while.
+// edited does to a managed cluster what an upgrade by other tools does, and undoes it:
+// the cluster keeps its name throughout.
 func edited(t *testing.T, spoke *harness.Cluster) {
 	client := spoke.Dynamic(t)
 	_, err := client.Resource(klusterlets).Patch(
@@ -119,7 +124,7 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.Contains(t, refused.err, `is joined as "cluster1", not as "cluster2"`)
 	require.Contains(t, refused.err, "kubectl ocm unjoin cluster1")
 	require.Eventually(t, func() bool {
-		return strings.Contains(run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out, "the agent is joined as cluster1 and stays so")
+		return strings.Contains(run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out, "the agent is joined as cluster1 and keeps that name")
 	}, time.Minute, time.Second)
 	require.Equal(t, 6, run(t, "join", "cluster2", "--context", "spoke", "--hub-context", "hub").code)
 
@@ -136,9 +141,8 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
 }
 
-// recovers takes the agent's certificate away while its lease is fresh; each of the
-// two ways of the guide brings it back at once, though requests of keys that are
-// lost are there too.
+// recovers removes the agent's certificate while its lease is fresh; each of the two ways
+// of the guide restores it immediately, although there are requests with lost keys.
 func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 	t.Helper()
 	agentSecrets := spoke.Dynamic(t).Resource(secrets).Namespace("open-cluster-management-agent")
@@ -153,10 +157,10 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 			time.Minute, time.Second, "the agent does not ask",
 		)
 		unwell := run(t, "check", "--context", "hub")
-		require.Contains(t, unwell.out, "its agent asks for a new certificate and nobody has answered")
+		require.Contains(t, unwell.out, "its agent asks for a new certificate and waits for an answer")
 		require.Contains(t, unwell.out, "kubectl ocm accept cluster1 --context hub")
 		require.Zero(t, run(t, strings.Fields(words)...).code, words)
-		// As long as it has the key, it writes a certificate that is lost again by itself.
+		// As long as it has the key, it restores a lost certificate on its own.
 		require.Eventually(t, func() bool {
 			_, err := agentSecrets.Get(t.Context(), "hub-kubeconfig-secret", metav1.GetOptions{})
 			_, asking := agentSecrets.Get(t.Context(), "hub-kubeconfig-pending", metav1.GetOptions{})
@@ -165,7 +169,7 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 	}
 }
 
-// sets groups the cluster, lets a namespace use the group, and takes it all back.
+// sets puts the cluster into a set, binds a namespace to it, and undoes both.
 func sets(t *testing.T) {
 	t.Helper()
 	for _, step := range []struct {
@@ -199,7 +203,7 @@ func sets(t *testing.T) {
 	require.Regexp(t, `global +<all> +1 +1 +-`, listed)
 }
 
-// inventory names the objects by which an installation shows.
+// inventory names the objects of an installation.
 func inventory(t *testing.T, c *harness.Cluster) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}

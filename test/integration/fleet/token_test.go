@@ -39,7 +39,7 @@ func newToken(t *testing.T, words ...string) token {
 	return out
 }
 
-// worksOn tells whether a token may do what a cluster that joins does.
+// worksOn returns an error when a token may not do what a joining cluster does.
 func worksOn(t *testing.T, hub *harness.Cluster, bearer string) error {
 	t.Helper()
 	client, err := dynamic.NewForConfig(&rest.Config{
@@ -95,8 +95,8 @@ func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
 	require.Contains(t, run(t, "hub", "token", "list", "--context", "hub").out, "bootstrap")
 }
 
-// TestWhatClustersJoinWithIsMadeAgain: somebody ended all tokens by deleting the account
-// that they are of, and its rights; the next token is one that works.
+// TestWhatClustersJoinWithIsMadeAgain ends all tokens by deleting their account and its
+// rights, and checks that the next token works.
 func TestWhatClustersJoinWithIsMadeAgain(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
@@ -119,8 +119,8 @@ func TestWhatClustersJoinWithIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestATokenThatIsNotTakenIsExplained: the wrong audience, a revoked token, and
-// what the hub said to a request with the token of another cluster.
+// TestATokenThatIsNotTakenIsExplained covers the wrong audience, a revoked token, and the
+// hub's answer to a request with the token of another cluster.
 func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 	hub, spoke := harness.Shared(t, "hub"), harness.Shared(t, "spoke")
 	kubeconfig(t, hub, spoke)
@@ -132,7 +132,7 @@ func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 		Create(t.Context(), request, metav1.CreateOptions{}, "token")
 	require.NoError(t, err)
 	vault, _, _ := unstructured.NestedString(answered.Object, "status", "token")
-	// What is printed is accepted as it is, by a pipe.
+	// The printed command is accepted as it is, with a pipe.
 	printed := regexp.MustCompile(`^echo (\S+) \| kubectl ocm join tokens --context <its context> (.*)\n$`).
 		FindStringSubmatch(run(t, "hub", "token", "--context", "hub", "--cluster", "tokens").out)
 	require.NotNil(t, printed)
@@ -151,7 +151,7 @@ func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 	require.Contains(t, got.err, "is for the audience vault")
 	require.NotContains(t, got.err, vault)
 
-	// The hub's answer to a request is shown beside it.
+	// The hub's answer to a request is shown next to it.
 	csr := ask(t, bearer(hub, made.Token), "others", "agent")
 	live, err := client.Resource(requests).Get(t.Context(), csr, metav1.GetOptions{})
 	require.NoError(t, err)

@@ -86,23 +86,23 @@ func TestWorkThatCannotBeSentIsRefusedWithoutTheHub(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	dir := t.TempDir()
 	for name, tc := range map[string]struct{ content, want string }{
-		"not YAML": {"a: [", "is no YAML"},
-		"a scalar": {"hello", "is no Kubernetes object"},
-		"no kind":  {"apiVersion: v1\nmetadata: {name: x}\n", "is no Kubernetes object"},
+		"not YAML": {"a: [", "is not YAML"},
+		"a scalar": {"hello", "is not a Kubernetes object"},
+		"no kind":  {"apiVersion: v1\nmetadata: {name: x}\n", "is not a Kubernetes object"},
 		"no name":  {"apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "has no metadata.name"},
 		"a generated name": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-, namespace: a}\n",
 			"generateName",
 		},
 		"no namespace": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "has no namespace"},
-		"twice":        {configMap + "---\n" + configMap, "is there twice"},
+		"twice":        {configMap + "---\n" + configMap, "appears twice"},
 		"too large": {
 			strings.Replace(configMap, "hello", strings.Repeat("x", 600<<10), 1),
 			"a work holds 512000",
 		},
 		"nothing but comments":       {"# nothing\n---\n", "there are no manifests"},
-		"binary":                     {"\x00\x01\x02", "is no YAML"},
-		"a list inside of documents": {"- a\n- b\n", "is no Kubernetes object"},
+		"binary":                     {"\x00\x01\x02", "is not YAML"},
+		"a list inside of documents": {"- a\n- b\n", "is not a Kubernetes object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, "m.yaml")
@@ -134,8 +134,8 @@ func TestClustersAreListedByOneLookAtTheHub(t *testing.T) {
 	require.Equal(t, 1, run(t, "cluster", "list", "nope", "--context", "hub").code)
 }
 
-// TestAPlacementBecomesASet leaves it to the hub to send a work to what a
-// placement selects, and takes it back.
+// TestAPlacementBecomesASet makes the hub send a work to the clusters of a placement, and
+// undoes that.
 func TestAPlacementBecomesASet(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
@@ -173,8 +173,7 @@ func TestAPlacementBecomesASet(t *testing.T) {
 	require.Equal(t, set+"deleted\n", gone.out)
 }
 
-// meanwhile lets somebody else write just before the first change of ours is
-// sent.
+// meanwhile makes another writer write just before the client's first change is sent.
 type meanwhile struct {
 	http.RoundTripper
 	once sync.Once
@@ -188,8 +187,8 @@ func (m *meanwhile) RoundTrip(q *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(q)
 }
 
-// Two people who write a set at once both get what they asked for, or one of
-// them is told: no placement that the other has added or begun with is lost.
+// Of two users who write a set at the same time, both get what they want, or one gets an
+// error: no placement that the other has added or started with is lost.
 func TestTwoPeopleWriteASetAtOnce(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)

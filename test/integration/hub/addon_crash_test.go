@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// addOnLoops are those of add-ons.
+// addOnLoops are the control loops for add-ons.
 var addOnLoops = loops{
 	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme},
 	limits: []manager.Kind{{Example: &clusterv1.ManagedCluster{}, Packed: true}},
@@ -36,9 +36,9 @@ var addOnLoops = loops{
 	},
 }
 
-// told is all that the loops of add-ons have written of the fan, a line each: hashes
-// are given by name, what is not the same in each run is left out.
-func (f *fan) told(t *testing.T, hashes map[string]string) string {
+// written returns everything that the add-on loops have written about the fan, one line
+// each: hashes are given by name, and what differs between runs is left out.
+func (f *fan) written(t *testing.T, hashes map[string]string) string {
 	t.Helper()
 	var out []string
 	for _, c := range f.clusters {
@@ -70,8 +70,8 @@ func (f *fan) told(t *testing.T, hashes map[string]string) string {
 	return strings.Join(out, "\n")
 }
 
-// tokenParts are the accounts, roles and bindings of the token driver of a cluster, by
-// their UIDs.
+// tokenParts returns the UIDs of the accounts, roles and bindings of the token driver of
+// a cluster.
 func (s *scene) tokenParts(t *testing.T, cluster string) (accounts, roles, bindings []types.UID) {
 	t.Helper()
 	own := metav1.ListOptions{LabelSelector: addonv1alpha1.LabelTokenInfrastructure}
@@ -93,24 +93,24 @@ func (s *scene) tokenParts(t *testing.T, cluster string) (accounts, roles, bindi
 	return accounts, roles, bindings
 }
 
-// mortal are loops of add-ons of which each life makes one write.
+// mortal are add-on loops that die after each write.
 type mortal struct {
 	*fan
 	config *rest.Config
 	hashes map[string]string
-	// uids are those of the instances that there have been, accounts those of one
-	// cluster since forget.
+	// uids are the UIDs of all instances so far, accounts the ones of one cluster since
+	// forget.
 	uids     map[string]types.UID
 	accounts map[types.UID]bool
 }
 
-// dying lets the loops live and die until done says so, and fails if an instance or an
-// account was made twice.
+// dying runs the loops, which die after each write, until done returns true, and fails if
+// an instance or an account was created twice.
 func (m *mortal) dying(t *testing.T, what string, atLeast int, done func() bool) {
 	t.Helper()
 	lives := 0
 	for ; !done(); lives++ {
-		require.Less(t, lives, 60, "%s does not converge:\n%s", what, m.told(t, m.hashes))
+		require.Less(t, lives, 60, "%s does not converge:\n%s", what, m.written(t, m.hashes))
 		config, process := faults.StopAfter(m.config, 1)
 		addOnLoops.run(t, config, process.Died(), done)
 		for _, c := range m.clusters {
@@ -130,12 +130,13 @@ func (m *mortal) dying(t *testing.T, what string, atLeast int, done func() bool)
 	require.GreaterOrEqual(t, lives, atLeast, what)
 }
 
-// until is done when the loops have said exactly this.
+// until returns a function that reports whether the loops have written exactly these
+// lines.
 func (m *mortal) until(t *testing.T, lines ...string) func() bool {
-	return func() bool { return m.told(t, m.hashes) == strings.Join(lines, "\n") }
+	return func() bool { return m.written(t, m.hashes) == strings.Join(lines, "\n") }
 }
 
-// complete tells whether all three parts of the token driver are there, as they shall.
+// complete reports whether all three parts of the token driver exist and are right.
 func (m *mortal) complete(t *testing.T) bool {
 	t.Helper()
 	accounts, roles, bindings := m.tokenParts(t, m.clusters[0])
@@ -144,17 +145,17 @@ func (m *mortal) complete(t *testing.T) bool {
 	}
 	r, err := m.kube.RbacV1().Roles(m.clusters[0]).Get(t.Context(), m.namespace+"-token-role", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false // it is made anew
+		return false // it is recreated
 	}
 	require.NoError(t, err)
 	c := m.infrastructure(t, m.clusters[0], m.namespace)
 	return len(r.Rules) == 1 && c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, string(accounts[0]))
 }
 
-// TestTheAddOnLoopsMayDieAfterEveryWrite lets each life of the loops make one write:
-// when an add-on is new, when its clusters have it, when its configuration changes
-// while a cluster leaves; when an agent takes to tokens, when what it needs for that is
-// broken, and when it goes back. Every end is the one that loops without faults have.
+// TestTheAddOnLoopsMayDieAfterEveryWrite ends the loops after every write: when an add-on
+// is new, when its clusters have it, when its configuration changes while a cluster
+// leaves; when an agent switches to tokens, when what it needs for them is broken, and
+// when it switches back. The result is always the same as without faults.
 func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	f := &fan{namespace: "frail", clusters: []string{"frail-0", "frail-1", "frail-2"}}
@@ -190,7 +191,7 @@ func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 		"1 owners=1 has=two applied=one True/ConfigurationsConfigured True/Progressing",
 		"two: selected clusters 2. configured addons 2/2 progressing..., 0 failed 0 timeout."))
 
-	agent := &agent{dyn: s.dyn, kube: s.kube} // as the agent of the cluster, by the rights of the administrator
+	agent := &agent{dyn: s.dyn, kube: s.kube} // as the agent of the cluster, with the rights of the administrator
 	s.wantAccess(t, "frail-0", "frail")
 	agent.drive(t, "frail-0", "frail", "token")
 	m.dying(t, "an agent that takes to tokens", 3+1, func() bool { return m.complete(t) })

@@ -53,7 +53,8 @@ func reportAddOn(t testing.TB, agent dynamic.Interface, namespace, name string, 
 	require.NoError(t, err)
 }
 
-// condition is Available of an add-on, and how many conditions it has.
+// addonAvailable returns the status of condition Available of an add-on, and its number
+// of conditions.
 func (s *scene) addonAvailable(t testing.TB, namespace, name string) (string, int) {
 	t.Helper()
 	a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](context.Background(), s.dyn, addons, namespace, name)
@@ -66,7 +67,7 @@ func (s *scene) addonAvailable(t testing.TB, namespace, name string) (string, in
 	return "", len(a.Status.Conditions)
 }
 
-// features are the feature labels of a cluster, without their prefix.
+// features returns the feature labels of a cluster, without their prefix.
 func features(mc *clusterv1.ManagedCluster) map[string]string {
 	out := map[string]string{}
 	for key, value := range mc.Labels {
@@ -89,7 +90,7 @@ func labelled(want map[string]string) func(*clusterv1.ManagedCluster) bool {
 	}
 }
 
-// events are the Events of one reason in a namespace.
+// events returns the Events with a reason in a namespace.
 func (s *scene) events(t testing.TB, namespace, reason string) []string {
 	t.Helper()
 	list, err := s.kube.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{})
@@ -125,7 +126,7 @@ func TestFeatureLabelsFollowAddOns(t *testing.T) {
 	a.renew(t, "featured", 0)
 	a.report(t, "featured", metav1.ConditionTrue)
 	s.await(
-		t, "featured", "tells of its add-ons",
+		t, "featured", "reports its add-ons",
 		labelled(map[string]string{"good": "available", "bad": "unhealthy", "gone": "unreachable", "silent": "unreachable", "held": "available"}),
 	)
 	require.True(t, eventually(func() bool { return len(s.events(t, "featured", "AddOnNameTooLong")) == 1 }))
@@ -157,7 +158,7 @@ func TestAnUnreachableClusterMakesItsAddOnsUnknownUntilItsAgentIsBack(t *testing
 	reportAddOn(t, a.dyn, "lost", "metrics", metav1.ConditionTrue)
 	a.renew(t, "lost", 0)
 	a.report(t, "lost", metav1.ConditionFalse)
-	s.await(t, "lost", "tells of its add-on", labelled(map[string]string{"metrics": "available"}))
+	s.await(t, "lost", "reports its add-on", labelled(map[string]string{"metrics": "available"}))
 	got, _ := s.addonAvailable(t, "lost", "metrics")
 	require.Equal(t, "True ByTheAgent", got, "False is not copied")
 
@@ -167,7 +168,7 @@ func TestAnUnreachableClusterMakesItsAddOnsUnknownUntilItsAgentIsBack(t *testing
 		got, n := s.addonAvailable(t, "lost", "metrics")
 		return got == "Unknown "+clusterv1.ReasonManagedClusterLeaseUpdateStopped && n == 2
 	}), "the other conditions stay")
-	s.await(t, "lost", "tells so", labelled(map[string]string{"metrics": "unreachable"}))
+	s.await(t, "lost", "reports it", labelled(map[string]string{"metrics": "unreachable"}))
 	s.addon(t, "lost", "late")
 	require.True(t, eventually(func() bool {
 		got, _ := s.addonAvailable(t, "lost", "late")
@@ -182,13 +183,13 @@ func TestAnUnreachableClusterMakesItsAddOnsUnknownUntilItsAgentIsBack(t *testing
 		return !strings.HasPrefix(got, "Unknown")
 	}, time.Second, "True is not copied")
 	reportAddOn(t, a.dyn, "lost", "metrics", metav1.ConditionTrue)
-	s.await(t, "lost", "is told by its agent", labelled(map[string]string{"metrics": "available", "late": "unreachable"}))
+	s.await(t, "lost", "is reported by its agent", labelled(map[string]string{"metrics": "available", "late": "unreachable"}))
 	got, _ = s.addonAvailable(t, "lost", "metrics")
 	require.Equal(t, "True ByTheAgent", got)
 }
 
-// An agent that tells of add-ons but does not renew its lease is contradicted,
-// and not as fast as the two can write.
+// The hub contradicts an agent that reports on add-ons but does not renew its lease, but
+// not as fast as the two can write.
 func TestHubAndAgentDoNotFightOverAnAddOn(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)
@@ -212,7 +213,7 @@ func TestHubAndAgentDoNotFightOverAnAddOn(t *testing.T) {
 	require.True(t, eventually(away), "it is contradicted in the end")
 }
 
-// At rest neither the add-ons nor their clusters are written.
+// At rest, neither the add-ons nor their clusters are written.
 func TestAddOnsAtRestCostNoWrite(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)
@@ -255,6 +256,6 @@ func TestAddOnsAtRestCostNoWrite(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	soon(t, func() bool { return len(s.events(t, "rest-away", "AvailableUnknown")) == 1 }, "the Event follows what it tells of")
+	soon(t, func() bool { return len(s.events(t, "rest-away", "AvailableUnknown")) == 1 }, "the Event follows the change it reports")
 	rests(t, state, 3*time.Second)
 }

@@ -41,7 +41,7 @@ func newAddOnFan(t *testing.T, name string, clusters int) *fan {
 	return f
 }
 
-// write creates an object, or merges it into the one that is there.
+// write creates an object, or merges it into the existing one.
 func (f *fan) write(t *testing.T, resource schema.GroupVersionResource, text string) {
 	t.Helper()
 	u := decoded(t, text)
@@ -54,8 +54,8 @@ func (f *fan) write(t *testing.T, resource schema.GroupVersionResource, text str
 	})
 }
 
-// settings writes the configuration of the fan, and returns its hash as the API
-// server holds it.
+// settings writes the configuration of the fan, and returns the hash of the stored
+// object.
 func (f *fan) settings(t *testing.T, value string) string {
 	t.Helper()
 	f.write(t, deploymentConfigs, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnDeploymentConfig",
@@ -67,8 +67,8 @@ func (f *fan) settings(t *testing.T, value string) string {
 	return hash
 }
 
-// offer writes an add-on named like the fan, with its settings as the default; it
-// goes with the test.
+// offer writes an add-on with the name of the fan and its settings as the default; it is
+// removed with the test.
 func (f *fan) offer(t *testing.T, strategy string) {
 	t.Helper()
 	f.write(t, clusterAddOns, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn",
@@ -80,7 +80,7 @@ func (f *fan) offer(t *testing.T, strategy string) {
 	})
 }
 
-// instance is the add-on on a cluster; nil when there is none.
+// instance returns the add-on on a cluster; nil when there is none.
 func (f *fan) instance(t *testing.T, cluster string) *addonv1alpha1.ManagedClusterAddOn {
 	t.Helper()
 	a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), f.dyn, addons, cluster, f.namespace)
@@ -91,8 +91,8 @@ func (f *fan) instance(t *testing.T, cluster string) *addonv1alpha1.ManagedClust
 	return a
 }
 
-// awaitGiven waits until every cluster has, and has not, what is written: a hash,
-// "-" for no configuration, or nothing for no instance; "*" after what is applied.
+// awaitGiven waits until every cluster has the wanted configuration: a hash, "-" for no
+// configuration, or "" for no instance; "*" follows a configuration that is applied.
 func (f *fan) awaitGiven(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
@@ -115,7 +115,7 @@ func (f *fan) awaitGiven(t *testing.T, want ...string) {
 	}, "%v", &got)
 }
 
-// progress waits until the add-on says so of its placement.
+// awaitProgress waits until the add-on reports this progress for its placement.
 func (f *fan) awaitProgress(t *testing.T, message string) {
 	t.Helper()
 	var last []addonv1alpha1.InstallProgression
@@ -132,8 +132,8 @@ func (f *fan) awaitProgress(t *testing.T, message string) {
 	}, "%+v", &last)
 }
 
-// deployAddOn is what an add-on's own controller and a cluster's agent do: a work
-// by what the instance has been given, which is applied and available.
+// deployAddOn does what an add-on's own controller and a cluster's agent do: it creates a
+// work for the configuration of the instance, and marks it as applied and available.
 func (f *fan) deployAddOn(t *testing.T, cluster string) {
 	t.Helper()
 	mark, ok := config.Mark(f.instance(t, cluster).Status.ConfigReferences)
@@ -142,9 +142,11 @@ func (f *fan) deployAddOn(t *testing.T, cluster string) {
 	require.NoError(t, err)
 	name := "addon-" + f.namespace + "-deploy-0"
 	f.write(t, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"namespace":%q,"name":%q,
-		"labels":{"open-cluster-management.io/addon-name":%q},"annotations":%s},"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}`,
+		"labels":{"open-cluster-management.io/addon-name":%q},"annotations":%s},
+		"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}`,
 		cluster, name, f.namespace, annotations))
-	status := `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"A","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"},
+	status := `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"A","message":"","observedGeneration":1,
+		"lastTransitionTime":"2026-01-01T00:00:00Z"},
 		{"type":"Available","status":"True","reason":"A","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 	_, err = f.dyn.Resource(works).Namespace(cluster).Patch(t.Context(), name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
@@ -182,7 +184,7 @@ func TestAddOnsFollowTheirPlacement(t *testing.T) {
 	)
 	require.True(t, *a.OwnerReferences[0].Controller)
 
-	// A change of what is configured reaches all; what a user set on one stays.
+	// A changed configuration reaches all clusters; what a user set on one of them stays.
 	_, err := f.dyn.Resource(addons).Namespace(c[0]).Patch(
 		t.Context(), "follow", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"`+addonv1alpha1.AnnotationValues+`":"{}"}}}`), metav1.PatchOptions{},
@@ -195,7 +197,7 @@ func TestAddOnsFollowTheirPlacement(t *testing.T) {
 	soon(t, func() bool { return f.instance(t, c[0]).Annotations[synced] == "" }, "what the cluster has no more goes")
 	require.Equal(t, "{}", f.instance(t, c[0]).Annotations[addonv1alpha1.AnnotationValues])
 
-	// Clusters come and go, one by the word of its owner.
+	// Clusters are added and removed, one of them by its user.
 	f.place(t, "p", c[1], c[2])
 	f.awaitGiven(t, "", two, two)
 	exclude := addonv1alpha1.AnnotationPrefixExclude + "follow"
@@ -223,7 +225,7 @@ func TestAnAddOnIsRolledOutOneClusterAfterTheOther(t *testing.T) {
 	f.awaitGiven(t, one+"*", one+"*")
 	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 completed with no errors, 0 failed 0 timeout.")
 
-	// At rest nothing is written.
+	// At rest, nothing is written.
 	state := func() string {
 		u, err := f.dyn.Resource(clusterAddOns).Get(t.Context(), "inturn", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -245,8 +247,8 @@ func TestAManualAddOnIsAdopted(t *testing.T) {
 	soon(t, func() bool { return len(f.instance(t, f.clusters[0]).OwnerReferences) == 1 })
 }
 
-// eventsOfAddOn are the Events on the add-on of the fan, "Type Reason: note", as kubectl
-// describe finds them.
+// eventsOfAddOn returns the Events on the add-on of the fan as "Type Reason: note", found
+// the way kubectl describe does.
 func (f *fan) eventsOfAddOn(t *testing.T) []string {
 	t.Helper()
 	list, err := f.kube.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{
@@ -260,7 +262,7 @@ func (f *fan) eventsOfAddOn(t *testing.T) []string {
 	return out
 }
 
-// awaitEvent waits for an Event that begins so.
+// awaitEvent waits for an Event that begins with text.
 func (f *fan) awaitEvent(t *testing.T, text string) {
 	t.Helper()
 	var last []string
@@ -270,8 +272,8 @@ func (f *fan) awaitEvent(t *testing.T, text string) {
 	}, "%s: %q", text, &last)
 }
 
-// awaitCounted waits until the Events that begin so tell of that many clusters, each
-// once. They are few: usually one, more where the hub saw the clusters one by one.
+// awaitCounted waits until the Events that begin with text cover this many clusters, each
+// once. They are few: usually one, more when the hub saw the clusters one by one.
 func (f *fan) awaitCounted(t *testing.T, text string, want int) {
 	t.Helper()
 	var last []string
@@ -309,7 +311,8 @@ func TestEventsTellWhatBecomesOfAnAddOn(t *testing.T) {
 	f.awaitCounted(t, "Normal Removed: Removed from ", 2)
 	f.awaitCounted(t, "Normal Installed: Installed on ", 3)
 
-	// One that cannot be installed is told, and what has failed is told once.
+	// A cluster where the add-on cannot be installed is reported, and a failure is
+	// reported once.
 	f.place(t, "p", c[0], "events-9")
 	settled(t, func() error { return create(f.dyn, cluster("events-9")) })
 	f.awaitEvent(t, "Warning InstallFailed: applying ManagedClusterAddOn events-9/events: ")

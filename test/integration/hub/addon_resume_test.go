@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
 )
 
-// ocm runs the plugin as a person on the hub would, and returns its exit code and all
-// that it said.
+// ocm runs the plugin as a user of the hub would, and returns its exit code and all its
+// output.
 func (s *scene) ocm(t *testing.T, line string) (int, string) {
 	t.Helper()
 	var said bytes.Buffer
@@ -25,8 +25,8 @@ func (s *scene) ocm(t *testing.T, line string) (int, string) {
 	return code, said.String()
 }
 
-// TestAStoppedRolloutIsResumedByOneCommand lets two clusters run out of time, where one
-// may, and the third have its turn by the command alone.
+// TestAStoppedRolloutIsResumedByOneCommand lets two clusters time out, where only one
+// may, so that the third one is updated only after the command.
 func TestAStoppedRolloutIsResumedByOneCommand(t *testing.T) {
 	f := newAddOnFan(t, "resumed", 3)
 	c := f.clusters
@@ -34,7 +34,8 @@ func TestAStoppedRolloutIsResumedByOneCommand(t *testing.T) {
 	f.place(t, "p", c...)
 	f.offer(
 		t,
-		`{"type":"Placements","placements":[{"namespace":"resumed","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"3s","maxFailures":1}}}]}`,
+		`{"type":"Placements","placements":[{"namespace":"resumed","name":"p",
+			"rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"3s","maxFailures":1}}}]}`,
 	)
 	const stopped = "selected clusters 3. configured addons 0/3 progressing..., 0 failed 2 timeout." + addonv1alpha1.MessageRolloutStopped
 	f.awaitProgress(t, stopped)
@@ -49,7 +50,7 @@ func TestAStoppedRolloutIsResumedByOneCommand(t *testing.T) {
 	require.Zero(t, code)
 	require.Contains(t, said, "clustermanagementaddon.addon.open-cluster-management.io/resumed configured")
 	f.awaitGiven(t, one, one, one)
-	f.awaitEvent(t, "Normal RolloutResumed: The rollout of placement resumed/p goes on without what is out of time: "+c[0]+", "+c[1])
+	f.awaitEvent(t, "Normal RolloutResumed: The rollout of placement resumed/p continues without the clusters that timed out: "+c[0]+", "+c[1])
 	f.deployAddOn(t, c[2])
 	f.awaitGiven(t, one, one, one+"*")
 	f.awaitProgress(t, "selected clusters 3. configured addons 1/3 progressing..., 0 failed 2 timeout.")

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// here is what an add-on of a template has come to on each cluster: the content of its
-// work, its rights, and the reasons of what the loops say.
+// here returns the state of an add-on from a template on each cluster: the content of its
+// work, its rights, and the reasons of its conditions.
 func (f *fan) here(t *testing.T) string {
 	t.Helper()
 	var out []string
@@ -34,9 +34,9 @@ func (f *fan) here(t *testing.T) string {
 	return strings.Join(out, "\n")
 }
 
-// TestTheTemplateLoopsMayDieAfterEveryWrite lets each life of the loops make one write:
-// when an add-on of a template is new, when its agents have answered, when its template
-// changes, and when a cluster leaves. Every end is the one that loops without faults have.
+// TestTheTemplateLoopsMayDieAfterEveryWrite ends the loops after every write: when an
+// add-on from a template is new, when its agents have answered, when its template
+// changes, and when a cluster leaves. The result is always the same as without faults.
 func TestTheTemplateLoopsMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	f := &fan{namespace: "brittle", clusters: []string{"brittle-0", "brittle-1"}}
@@ -85,6 +85,6 @@ func TestTheTemplateLoopsMayDieAfterEveryWrite(t *testing.T) {
 	dying("no rights any more", 2*2,
 		"two brittle-0 /NilRegistration AddonManifestApplied ", "two brittle-1 /NilRegistration AddonManifestApplied ")
 
-	// That the template is questionable may be told again, because it is one Event.
+	// The Event about the questionable template may be written again.
 	require.Empty(t, addOnLoops.rest(t, config, "/events"), "a start on what is done writes nothing")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// example applies the files of examples/helloworld-template as they lie there, in the
-// order of kubectl; they go with the test.
+// example applies the files of examples/helloworld-template unchanged, in the order of
+// kubectl; the objects are removed with the test.
 func (s *scene) example(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("../../../examples/helloworld-template/*.yaml")
@@ -53,7 +53,7 @@ func TestTheExampleTemplateComesToLabelledClusters(t *testing.T) {
 	require.Equal(t, addonv1alpha1.DefaultInstallNamespace, a.Status.Namespace)
 	f.awaitSaid(t, "examined", addonv1alpha1.ConditionAvailable, addonv1alpha1.ReasonNoProbeResult, "helloworld-agent")
 	require.Equal(t, []string{"examined/open-cluster-management:helloworld-template:clusterrole:agent ClusterRole"}, f.bound(t, "examined"))
-	own := f.ask(t, a, "examined")
+	own := f.requestCertificate(t, a, "examined")
 	soon(t, func() bool { verdict, _ := f.verdict(t, own); return verdict == "Approved" })
 	require.Empty(t, f.events(t, "examined", "ManifestsQuestionable"))
 

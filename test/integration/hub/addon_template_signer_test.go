@@ -22,8 +22,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// authority makes the Secret of a signing CA where the hub looks for it, and returns
-// its certificate.
+// authority creates the Secret of a signing CA where the hub reads it, and returns the
+// certificate.
 func (s *scene) authority(t *testing.T, name string) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -48,8 +48,8 @@ func (s *scene) authority(t *testing.T, name string) *x509.Certificate {
 	return certificate
 }
 
-// letSign is what an administrator grants the add-on manager, as charts of the field do,
-// so that it signs with the authority of the name.
+// letSign grants the add-on manager the right to sign with the named authority, as an
+// administrator or a chart of the add-on does.
 func (s *scene) letSign(t *testing.T, name string) {
 	t.Helper()
 	to := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: hub.ComponentNamespace, Name: hub.AddOnManager}}
@@ -74,8 +74,8 @@ func TestATemplateWithASignerOfItsOwn(t *testing.T) {
 	f.offerTemplate(t, `{"type":"Manual"}`)
 	f.addon(t, "signed-0", "signed")
 	a := f.awaitSaid(t, "signed-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
-	name := f.ask(t, a, "signed-0")
-	soon(t, func() bool { return len(f.events(t, "signed-0", "CertificateRequestWaits")) == 1 }, "what the hub lacks is told")
+	name := f.requestCertificate(t, a, "signed-0")
+	soon(t, func() bool { return len(f.events(t, "signed-0", "CertificateRequestWaits")) == 1 }, "what the hub lacks is reported")
 	f.letSign(t, "signed")
 
 	var raw []byte

@@ -37,7 +37,7 @@ import (
 var templates = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceTemplate)
 
 // template writes the template of the fan: a ConfigMap with a value, the name of the
-// cluster, and the variable V; of registration, what is given.
+// cluster and the variable V, and the given registration.
 func (f *fan) template(t *testing.T, value, registration string) {
 	t.Helper()
 	f.write(t, templates, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnTemplate","metadata":{"name":%q},
@@ -50,11 +50,12 @@ func (f *fan) template(t *testing.T, value, registration string) {
 	})
 }
 
-// offerTemplate writes an add-on that is made of the template of the fan; it goes with
+// offerTemplate writes an add-on that uses the template of the fan; it is removed with
 // the test.
 func (f *fan) offerTemplate(t *testing.T, strategy string) {
 	t.Helper()
-	f.write(t, clusterAddOns, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","metadata":{"name":%q},"spec":{
+	f.write(t, clusterAddOns, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1",
+		"kind":"ClusterManagementAddOn","metadata":{"name":%q},"spec":{
 		"supportedConfigs":[{"group":"addon.open-cluster-management.io","resource":"addontemplates","defaultConfig":{"name":%q}},
 		{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs"}],"installStrategy":%s}}`, f.namespace, f.namespace, strategy))
 	t.Cleanup(func() {
@@ -62,8 +63,8 @@ func (f *fan) offerTemplate(t *testing.T, strategy string) {
 	})
 }
 
-// awaitDeployed waits until the work on each cluster has, of its ConfigMap, what is
-// written: "value cluster v"; nothing for no work.
+// awaitDeployed waits until the ConfigMap in the work of each cluster has the wanted
+// content: "value cluster v", or "" for no work.
 func (f *fan) awaitDeployed(t *testing.T, want ...string) {
 	t.Helper()
 	defer f.logs(t)
@@ -91,7 +92,7 @@ func (f *fan) deployed(t *testing.T, cluster string) string {
 
 func (f *fan) work() string { return "addon-" + f.namespace + "-deploy-0" }
 
-// applied is what the agent of a cluster says of the work: its manifests are there.
+// applied reports the work as applied, as the agent of a cluster does.
 func (f *fan) applied(t *testing.T, cluster string) {
 	t.Helper()
 	soon(t, func() bool {
@@ -154,7 +155,7 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 	}
 	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 completed with no errors, 0 failed 0 timeout.")
 
-	// A configuration of one cluster is rendered there, and nowhere else.
+	// The configuration of one cluster is rendered there, and nowhere else.
 	other := f.revision(t, c[1])
 	f.settings(t, "mine")
 	own := `{"spec":{"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"plain","name":"settings"}]}}`
@@ -165,7 +166,7 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 	f.awaitSaid(t, c[0], addonv1alpha1.ConditionProgressing, addonv1alpha1.ReasonCompleted, "")
 	require.Equal(t, other, f.revision(t, c[1]))
 
-	// The agent of a cluster does not choose what its cluster gets.
+	// The agent of a cluster cannot choose what its cluster gets.
 	config := rest.CopyConfig(f.Config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: clusterv1.UserPrefix + c[0] + ":a",
@@ -173,30 +174,42 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 	}
 	evil, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
-	for body, refused := range map[string]string{
-		`{"status":{"configReferences":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","name":"private","namespace":"tenant-b","desiredConfig":{"namespace":"tenant-b","name":"private","specHash":"made-up"}}]}}`: "cannot change status.configReferences, which is the hub's",
-		`{"status":{"supportedConfigs":[{"group":"","resource":"configmaps"}]}}`:                          "cannot change status.supportedConfigs, which is the hub's",
-		`{"status":{"registrations":[{"signerName":"example.com/x","subject":{"user":"system:admin"}}]}}`: "cannot change which status.registrations there are, which is the hub's",
+	for _, try := range []struct{ body, refused string }{
+		{
+			`{"status":{"configReferences":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs",
+				"name":"private","namespace":"tenant-b",
+				"desiredConfig":{"namespace":"tenant-b","name":"private","specHash":"made-up"}}]}}`,
+			"cannot change status.configReferences, which the hub owns",
+		},
+		{
+			`{"status":{"supportedConfigs":[{"group":"","resource":"configmaps"}]}}`,
+			"cannot change status.supportedConfigs, which the hub owns",
+		},
+		{
+			`{"status":{"registrations":[{"signerName":"example.com/x","subject":{"user":"system:admin"}}]}}`,
+			"cannot add or remove status.registrations, which the hub owns",
+		},
 	} {
 		soon(t, func() bool {
-			_, err = evil.Resource(addons).Namespace(c[0]).Patch(t.Context(), "plain", types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
-			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refused)
+			_, err = evil.Resource(addons).Namespace(c[0]).Patch(t.Context(), "plain", types.MergePatchType, []byte(try.body), metav1.PatchOptions{}, "status")
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), try.refused)
 		}, "%v", &err)
 	}
 
-	// Of the template a change reaches all; at rest nothing is written.
+	// A change of the template reaches all clusters; at rest, nothing is written.
 	f.template(t, "two", "")
 	f.awaitDeployed(t, "two plain-0 mine", "two plain-1 ")
 	f.applied(t, c[0])
 	f.applied(t, c[1])
 	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 completed with no errors, 0 failed 0 timeout.")
 	rests(t, func() string { return f.revision(t, c[0]) + f.revision(t, c[1]) + f.instance(t, c[0]).ResourceVersion }, 2*time.Second)
-	question := `AddOnTemplate plain: spec.agentSpec.workload.manifests[0] (ConfigMap default/a): "{{V}}" has no value, nothing stands in its place; set it in the customizedVariables of an AddOnDeploymentConfig`
+	question := `AddOnTemplate plain: spec.agentSpec.workload.manifests[0] (ConfigMap default/a): "{{V}}" has no value ` +
+		`and is replaced by nothing; set it in the customizedVariables of an AddOnDeploymentConfig`
 	require.Equal(t, []string{question}, f.events(t, c[0], "ManifestsQuestionable"), "it was answered, and nothing is said twice")
 	require.Equal(t, []string{question}, f.events(t, c[1], "ManifestsQuestionable"))
 }
 
-// revision is the version of the work on a cluster.
+// revision returns the resource version of the work on a cluster.
 func (f *fan) revision(t *testing.T, cluster string) string {
 	t.Helper()
 	u, err := f.dyn.Resource(works).Namespace(cluster).Get(t.Context(), f.work(), metav1.GetOptions{})
@@ -204,7 +217,7 @@ func (f *fan) revision(t *testing.T, cluster string) string {
 	return u.GetResourceVersion() + " "
 }
 
-// events are the messages of Events of a reason about the add-on on a cluster.
+// events returns the messages of Events with a reason about the add-on on a cluster.
 func (f *fan) events(t *testing.T, cluster, reason string) []string {
 	t.Helper()
 	list, err := f.kube.EventsV1().Events(cluster).List(t.Context(), metav1.ListOptions{})
@@ -265,7 +278,7 @@ func TestWhatIsWrongWithATemplateIsSaid(t *testing.T) {
 	require.Equal(t, "two wrong-0 ", other.deployed(t, f.clusters[0]), "an add-on of the same cluster is not disturbed")
 }
 
-// roles makes the roles of the agent of the fan: one for the namespace of its cluster,
+// roles creates the roles of the agent of the fan: one for the namespace of its cluster,
 // one in the namespace of the fan.
 func (f *fan) roles(t *testing.T) {
 	t.Helper()
@@ -282,11 +295,13 @@ func (f *fan) roles(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// bound are the bindings of the template that name a cluster, as "namespace/name role".
+// bound returns the bindings of the template for a cluster, as "namespace/name role".
 func (f *fan) bound(t *testing.T, cluster string) []string {
 	t.Helper()
 	list, err := f.kube.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{
-		LabelSelector: addonv1alpha1.LabelAddOnTemplateName + "," + addonv1alpha1.LabelAddOnName + "=" + f.namespace + "," + clusterv1.LabelClusterName + "=" + cluster,
+		LabelSelector: addonv1alpha1.LabelAddOnTemplateName + "," +
+			addonv1alpha1.LabelAddOnName + "=" + f.namespace + "," +
+			clusterv1.LabelClusterName + "=" + cluster,
 	})
 	require.NoError(t, err)
 	var out []string
@@ -296,9 +311,9 @@ func (f *fan) bound(t *testing.T, cluster string) []string {
 	return out
 }
 
-// ask sends a certificate request as the agent of a cluster does for the first
-// registration of an instance.
-func (f *fan) ask(t *testing.T, a *addonv1alpha1.ManagedClusterAddOn, as string) string {
+// requestCertificate sends a certificate request, as the agent of a cluster does for the
+// first registration of an instance.
+func (f *fan) requestCertificate(t *testing.T, a *addonv1alpha1.ManagedClusterAddOn, as string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -340,8 +355,8 @@ func TestATemplateWithRegistration(t *testing.T) {
 	require.ElementsMatch(t, mine, f.bound(t, "known-0"))
 	f.awaitSaid(t, "known-1", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
 
-	foreign := f.ask(t, a, "known-1")
-	own := f.ask(t, a, "known-0")
+	foreign := f.requestCertificate(t, a, "known-1")
+	own := f.requestCertificate(t, a, "known-0")
 	soon(t, func() bool {
 		verdict, reason := f.verdict(t, own)
 		return verdict == "Approved" && reason == clusterv1.ReasonAutoApproved
@@ -349,14 +364,15 @@ func TestATemplateWithRegistration(t *testing.T) {
 	verdict, _ := f.verdict(t, foreign)
 	require.Empty(t, verdict, "the agent of another cluster gets nothing")
 
-	// What an instance had goes with it, and nothing else does.
+	// Deleting an instance removes what belongs to it, and nothing else.
 	f.place(t, "p", "known-1")
 	soon(t, func() bool { return f.instance(t, "known-0") == nil && len(f.bound(t, "known-0")) == 0 })
 	f.awaitDeployed(t, "", "one known-1 ")
 	require.Len(t, f.bound(t, "known-1"), 2)
 }
 
-// TestRightsOfAddOnsEndWithTheAcceptance: their certificates do not.
+// TestRightsOfAddOnsEndWithTheAcceptance checks that rights are removed with the
+// acceptance. Certificates stay valid.
 func TestRightsOfAddOnsEndWithTheAcceptance(t *testing.T) {
 	f := newAddOnFan(t, "disowned", 2)
 	f.roles(t)
@@ -371,11 +387,11 @@ func TestRightsOfAddOnsEndWithTheAcceptance(t *testing.T) {
 	f.accept(t, "disowned-0", false)
 	a := f.awaitSaid(
 		t, "disowned-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending,
-		"until somebody accepts it",
+		"until an administrator accepts it",
 	)
 	require.Empty(t, f.bound(t, "disowned-0"), "the rights go before it is said")
 	require.Len(t, f.bound(t, "disowned-1"), 2, "others keep theirs")
-	late := f.ask(t, a, "disowned-0")
+	late := f.requestCertificate(t, a, "disowned-0")
 	verdict := func() string {
 		said, _ := f.verdict(t, late)
 		return said
@@ -402,7 +418,8 @@ func TestARightThatTheHubMayNotGiveIsSaidWithTheCommand(t *testing.T) {
 		"kubectl -n strong-0 create rolebinding open-cluster-management:strong:clusterrole:agent --clusterrole=strong --user=")
 	f.awaitDeployed(t, "one strong-0 ")
 
-	// A chart grants what its agent needs to the add-on manager: it is noticed, and kept.
+	// A chart grants the add-on manager what its agent needs: the hub notices the grant,
+	// and keeps it.
 	charted := newAddOnFan(t, "charted", 1)
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"get"}}}
 	_, err = f.kube.RbacV1().ClusterRoles().Create(
@@ -425,7 +442,7 @@ func TestARightThatTheHubMayNotGiveIsSaidWithTheCommand(t *testing.T) {
 	charted.awaitSaid(t, "charted-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
 	require.Len(t, charted.bound(t, "charted-0"), 1)
 
-	// Who may, does so by hand.
+	// A user with the right binds the role by hand.
 	var subjects []rbacv1.Subject
 	subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: a.Status.Registrations[0].Subject.User},
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "Group", Name: a.Status.Registrations[0].Subject.Groups[0]})
@@ -440,7 +457,8 @@ func TestARightThatTheHubMayNotGiveIsSaidWithTheCommand(t *testing.T) {
 func TestHooksOfATemplateRunThoughAllOfTheAddOnIsDeleted(t *testing.T) {
 	f := newAddOnFan(t, "hooked", 1)
 	f.write(t, templates, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnTemplate","metadata":{"name":"hooked"},
-		"spec":{"addonName":"hooked","agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"},"data":{"value":"one"}},
+		"spec":{"addonName":"hooked","agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap",
+		"metadata":{"namespace":"default","name":"a"},"data":{"value":"one"}},
 		{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"default","name":"bye","annotations":{"addon.open-cluster-management.io/addon-pre-delete":""}},
 		"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}]}}}}`)
 	offer := `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","metadata":{"name":"hooked"},"spec":{
@@ -465,7 +483,7 @@ func TestHooksOfATemplateRunThoughAllOfTheAddOnIsDeleted(t *testing.T) {
 	}, "%+v", &last)
 }
 
-// hookRan is what the agent of a cluster says when the Job of the hook has completed.
+// hookRan reports the Job of the hook as complete, as the agent of a cluster does.
 func (f *fan) hookRan(t *testing.T, cluster, namespace, job string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"status":{"conditions":[
@@ -482,8 +500,8 @@ func (f *fan) hookRan(t *testing.T, cluster, namespace, job string) {
 	})
 }
 
-// TestWhoWritesATemplateHasTheRightsThatItGives: the hub binds roles for templates with
-// rights of its own, and who may write templates does not come by them.
+// TestWhoWritesATemplateHasTheRightsThatItGives checks that the right to write templates
+// is not a way to other rights, although the hub binds roles for templates with its own.
 func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 	f := newAddOnFan(t, "modest", 0)
 	rbac := f.kube.RbacV1()
@@ -509,7 +527,8 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 	require.NoError(t, err)
 	written := func(registration string) *unstructured.Unstructured {
 		return decoded(t, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnTemplate","metadata":{"name":"modest"},
-			"spec":{"addonName":"modest","registration":[`+registration+`],"agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}}`)
+			"spec":{"addonName":"modest","registration":[`+registration+`],
+				"agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}}`)
 	}
 	const strong = `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"cluster-manager"}}]}}`
 	refused := func(try func() error) {

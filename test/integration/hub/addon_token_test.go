@@ -23,7 +23,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// wantAccess says as the controller of an add-on that its agent wants access to the hub.
+// wantAccess requests access to the hub for the agent of an add-on, as its controller
+// does.
 func (s *scene) wantAccess(t *testing.T, cluster, addOn string) {
 	t.Helper()
 	const body = `{"status":{"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":"u"}}]}}`
@@ -31,8 +32,8 @@ func (s *scene) wantAccess(t *testing.T, cluster, addOn string) {
 	require.NoError(t, err)
 }
 
-// drive says as the agent of a cluster by which driver it registers an add-on that wants
-// access to the hub.
+// drive reports the driver with which the agent of a cluster registers an add-on that
+// wants access to the hub.
 func (a *agent) drive(t *testing.T, cluster, addOn, driver string) {
 	t.Helper()
 	user := ""
@@ -49,8 +50,8 @@ func (a *agent) drive(t *testing.T, cluster, addOn, driver string) {
 	})
 }
 
-// infrastructure is what the hub says of the token driver of an add-on; nil for
-// nothing.
+// infrastructure returns the condition for the token driver of an add-on; nil when there
+// is none.
 func (s *scene) infrastructure(t *testing.T, cluster, addOn string) *metav1.Condition {
 	t.Helper()
 	a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), s.dyn, addons, cluster, addOn)
@@ -58,8 +59,8 @@ func (s *scene) infrastructure(t *testing.T, cluster, addOn string) *metav1.Cond
 	return apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady)
 }
 
-// awaitAccount waits until the hub says that the account of an add-on is there, and
-// returns it. One of the UID before does not count.
+// awaitAccount waits until the hub reports the account of an add-on as ready, and returns
+// its UID. An account with the UID before does not count.
 func (s *scene) awaitAccount(t *testing.T, cluster, addOn string, before types.UID) types.UID {
 	t.Helper()
 	var last *metav1.Condition
@@ -87,7 +88,8 @@ func (s *scene) allowTokens(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// narrow leaves the add-on manager narrow rights, and returns how to undo that.
+// narrow limits the add-on manager to narrow rights, and returns a function that undoes
+// that.
 func (s *scene) narrow(t *testing.T) (widen func()) {
 	t.Helper()
 	bindings := s.dyn.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"))
@@ -105,10 +107,10 @@ func (s *scene) narrow(t *testing.T) (widen func()) {
 	return func() { apply(false) }
 }
 
-// refusesTokens shows that tokens are given by the add-on manager: who may make tokens
-// may become anybody, so that the hub's own account may not. On a hub with narrow rights
-// the add-on manager may not either, and the condition says how a person lets it; what is
-// granted is noticed.
+// refusesTokens checks that only the add-on manager issues tokens: the right to create
+// tokens allows acting as any account, so that the hub's own account does not have it. On
+// a hub with narrow rights, the add-on manager does not have it either, and the condition
+// tells an administrator how to grant it. The hub notices the grant.
 func (s *scene) refusesTokens(t *testing.T) {
 	t.Helper()
 	a := s.register(t, "token-refused", "a")
@@ -119,9 +121,10 @@ func (s *scene) refusesTokens(t *testing.T) {
 	soon(t, func() bool {
 		c := s.infrastructure(t, "token-refused", "web")
 		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == "TokenInfrastructureApplyFailed"
-	}, "it is not said that the right is missing")
+	}, "the missing right is not reported")
 	require.Contains(t, s.infrastructure(t, "token-refused", "web").Message,
-		`allow it by "kubectl create clusterrolebinding cluster-manager-token-driver --clusterrole=cluster-manager-token-driver --serviceaccount=open-cluster-management-hub:addon-manager-controller-sa"`)
+		`grant them with "kubectl create clusterrolebinding cluster-manager-token-driver `+
+			`--clusterrole=cluster-manager-token-driver --serviceaccount=open-cluster-management-hub:addon-manager-controller-sa"`)
 	s.bare(t, "token-refused", "web")
 	widen()
 	s.awaitAccount(t, "token-refused", "web", "")
@@ -130,7 +133,7 @@ func (s *scene) refusesTokens(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), err)
 }
 
-// askToken asks for a token of an account as somebody.
+// askToken requests a token of an account with a client.
 func askToken(t *testing.T, kube kubernetes.Interface, namespace, account string) (string, error) {
 	t.Helper()
 	answer, err := kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -140,7 +143,7 @@ func askToken(t *testing.T, kube kubernetes.Interface, namespace, account string
 	return answer.Status.Token, nil
 }
 
-// awaitToken asks until the rights of the one who asks count.
+// awaitToken requests a token until the rights of the client take effect.
 func awaitToken(t *testing.T, kube kubernetes.Interface, namespace, account string) (text string) {
 	t.Helper()
 	settled(t, func() (err error) {
@@ -150,7 +153,7 @@ func awaitToken(t *testing.T, kube kubernetes.Interface, namespace, account stri
 	return text
 }
 
-// bearer is a client with a token.
+// bearer returns a client with a token.
 func (s *scene) bearer(t *testing.T, text string) kubernetes.Interface {
 	t.Helper()
 	config := rest.AnonymousClientConfig(s.Config)
@@ -159,7 +162,7 @@ func (s *scene) bearer(t *testing.T, text string) kubernetes.Interface {
 	return kube
 }
 
-// whoIs is the user of a client; empty for one that is not let in.
+// whoIs returns the user of a client; empty when it is not authenticated.
 func whoIs(t *testing.T, kube kubernetes.Interface) string {
 	t.Helper()
 	answer, err := kube.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -170,7 +173,7 @@ func whoIs(t *testing.T, kube kubernetes.Interface) string {
 	return answer.Status.UserInfo.Username
 }
 
-// bare waits until nothing of the token driver is left of an add-on.
+// bare waits until nothing of the token driver is left for an add-on.
 func (s *scene) bare(t *testing.T, cluster, addOn string) {
 	t.Helper()
 	soon(t, func() bool {
@@ -181,8 +184,8 @@ func (s *scene) bare(t *testing.T, cluster, addOn string) {
 	}, "of %s on %s something is left", addOn, cluster)
 }
 
-// TestAnAgentGetsTokensOfItsOwnAddOnsOnly: the rights are those of real agents with
-// their certificates, and the name of one cluster begins like that of the other.
+// TestAnAgentGetsTokensOfItsOwnAddOnsOnly uses real agents with their certificates; the
+// name of one cluster is a prefix of the other's.
 func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 	s := ownHub(t)
 	s.refusesTokens(t)
@@ -204,9 +207,12 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 	require.Equal(t, "system:serviceaccount:token10:web-agent", whoIs(t, theirs))
 
 	for who, kube := range map[string]kubernetes.Interface{
-		"the agent of token1": one.kube, "the agent of token10": ten.kube, "the add-on web of token1": mine, "the add-on web of token10": theirs,
+		"the agent of token1":                          one.kube,
+		"the agent of token10":                         ten.kube,
+		"the add-on web of token1":                     mine,
+		"the add-on web of token10":                    theirs,
 		"an agent that came in by an EKS access entry": s.as(t, "e", "open-cluster-management:token1"),
-		"all agents": s.as(t, "e", "system:open-cluster-management:managed-clusters"),
+		"all agents":                                   s.as(t, "e", "system:open-cluster-management:managed-clusters"),
 	} {
 		for _, account := range [][2]string{
 			{
@@ -239,15 +245,15 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 			}
 		}
 	}
-	// At rest nothing is written.
+	// At rest, nothing is written.
 	rests(t, func() string {
 		a, err := s.dyn.Resource(addons).Namespace("token1").Get(t.Context(), "web", metav1.GetOptions{})
 		require.NoError(t, err)
 		return a.GetResourceVersion()
 	}, 2*time.Second)
 
-	// Somebody deletes the account: there is another one, and the token of the first
-	// is good for nothing.
+	// The account is deleted: the hub creates another one, and the token of the first is
+	// no longer valid.
 	require.NoError(t, s.kube.CoreV1().ServiceAccounts("token1").Delete(t.Context(), "web-agent", metav1.DeleteOptions{}))
 	second := s.awaitAccount(t, "token1", "web", first)
 	soon(t, func() bool { return whoIs(t, mine) == "" }, "the old token is still good")
@@ -262,7 +268,7 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 	third := s.awaitAccount(t, "token1", "web", second)
 	mine = s.bearer(t, awaitToken(t, one.kube, "token1", "web-agent"))
 
-	// With the acceptance of the cluster ends what it was given.
+	// What the cluster was given ends with its acceptance.
 	s.accept(t, "token1", false)
 	s.bare(t, "token1", "web")
 	soon(t, func() bool {
@@ -280,9 +286,10 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 	require.Equal(t, "system:serviceaccount:token10:web-agent", whoIs(t, theirs))
 }
 
-// TestAnAccountOfSomebodyElseIsNotHandedOut: it may do more than the add-on shall.
+// TestAnAccountOfSomebodyElseIsNotHandedOut checks that the agent gets no token of an
+// account that the hub did not create, which may have more rights than the add-on should.
 func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
-	s := sharedHub(t) // what it refuses needs no right
+	s := sharedHub(t) // a refusal needs no rights
 	a := s.register(t, "token-foreign", "a")
 	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(
 		t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}},
@@ -296,7 +303,7 @@ func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
 		c := s.infrastructure(t, "token-foreign", "web")
 		return c != nil && c.Status == metav1.ConditionFalse
 	})
-	require.Contains(t, s.infrastructure(t, "token-foreign", "web").Message, "serviceaccounts token-foreign/web-agent is there and was made by somebody else")
+	require.Contains(t, s.infrastructure(t, "token-foreign", "web").Message, "serviceaccounts token-foreign/web-agent exists and was created by others")
 	_, err = askToken(t, a.kube, "token-foreign", "web-agent")
 	require.True(t, apierrors.IsForbidden(err), err)
 	account, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Get(t.Context(), "web-agent", metav1.GetOptions{})

@@ -21,7 +21,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// may asks whether somebody has a right.
+// may reports whether the user of a client has a right.
 func may(t testing.TB, kube kubernetes.Interface, right authorizationv1.ResourceAttributes) bool {
 	t.Helper()
 	review, err := kube.AuthorizationV1().SelfSubjectAccessReviews().Create(context.Background(),
@@ -30,8 +30,8 @@ func may(t testing.TB, kube kubernetes.Interface, right authorizationv1.Resource
 	return review.Status.Allowed
 }
 
-// CVE-2024-9779: who gets hold of the token of an operator must not get hold of
-// the cluster by pods and secrets.
+// CVE-2024-9779: a stolen token of an operator must not give access to the cluster by
+// pods and secrets.
 func TestCVE20249779AccountsOfTheHubHaveNoPodsAndNoForeignSecrets(t *testing.T) {
 	s := sharedHub(t)
 	for _, account := range []string{hub.Name, hub.BootstrapServiceAccount} {
@@ -72,7 +72,7 @@ func TestCVE20249779AccountsOfTheHubHaveNoPodsAndNoForeignSecrets(t *testing.T) 
 	}
 }
 
-// GHSA-c7xh-gjv4-4jgv: a group of the system must not be had by impersonation.
+// GHSA-c7xh-gjv4-4jgv: impersonation must not give access to a system group.
 func TestGHSAc7xhGjv44jgvNobodyOfOursImpersonates(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "actor", "a")
@@ -91,8 +91,8 @@ func TestGHSAc7xhGjv44jgvNobodyOfOursImpersonates(t *testing.T) {
 	}
 }
 
-// CVE-2025-5187: an owner that is not there has an object collected, so that who
-// may write owners may delete.
+// CVE-2025-5187: an object with a missing owner is garbage collected, so that the right
+// to write owners is a way to delete.
 func TestCVE20255187AnAgentSetsNoOwners(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "owned", "a")
@@ -108,7 +108,7 @@ func TestCVE20255187AnAgentSetsNoOwners(t *testing.T) {
 		metav1.PatchOptions{},
 	)
 	require.NoError(t, err, "what an agent has to write")
-	// By the status neither.
+	// Not through the status either.
 	_, err = a.dyn.Resource(works).Namespace("owned").Patch(t.Context(), "w", types.MergePatchType, []byte(owner), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	w, err := s.dyn.Resource(works).Namespace("owned").Get(t.Context(), "w", metav1.GetOptions{})
@@ -123,7 +123,8 @@ func TestAnAgentChangesNothingButTheStatusByTheStatus(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "substatus", "a")
 	before := s.joined(t, a, "substatus")
-	const all = `{"metadata":{"labels":{"x":"y","cluster.open-cluster-management.io/clusterset":"other"},"annotations":{"x":"y","registration.open-cluster-management.io/creator":"eve"},
+	const all = `{"metadata":{"labels":{"x":"y","cluster.open-cluster-management.io/clusterset":"other"},
+		"annotations":{"x":"y","registration.open-cluster-management.io/creator":"eve"},
 		"finalizers":[],"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"none"}]},
 		"spec":{"hubAcceptsClient":false,"leaseDurationSeconds":1,"taints":[{"key":"k","effect":"NoSelect"}]},"status":{"version":{"kubernetes":"v1.2.3"}}}`
 	require.NoError(t, patch(a.dyn, "substatus", all, "status"))
@@ -135,7 +136,7 @@ func TestAnAgentChangesNothingButTheStatusByTheStatus(t *testing.T) {
 	require.Equal(t, before.Finalizers, after.Finalizers)
 	require.Empty(t, after.OwnerReferences)
 
-	// Nor by what is its own: each annotation of the hub, and all else of the spec.
+	// Nor on its own cluster: each annotation of the hub, and the rest of the spec.
 	for _, change := range []func(*clusterv1.ManagedCluster){
 		func(mc *clusterv1.ManagedCluster) { mc.Annotations[clusterv1.AnnotationCreator] = "eve" },
 		func(mc *clusterv1.ManagedCluster) {
@@ -160,8 +161,8 @@ func TestAnAgentChangesNothingButTheStatusByTheStatus(t *testing.T) {
 	}
 }
 
-// While nobody answers for admission, clusters go on to report and to renew, and
-// what is guarded stays as it is.
+// While the admission webhooks do not answer, clusters keep reporting and renewing, and
+// guarded fields stay as they are.
 func TestClustersLiveOnWhileAdmissionIsAway(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "living", "a")
@@ -180,15 +181,17 @@ func TestClustersLiveOnWhileAdmissionIsAway(t *testing.T) {
 	refused(patch(s.dyn, "living", `{"spec":{"hubAcceptsClient":false}}`))
 	refused(create(s.dyn, cluster("newcomer")))
 
-	// Heartbeat, status, certificates, events: nothing of them is asked about.
+	// Heartbeats, status, certificates and events do not go through admission.
 	a.renew(t, "living", 0)
 	a.report(t, "living", metav1.ConditionFalse)
 	a.report(t, "living", metav1.ConditionTrue)
 	_, _ = agentRequest(t, a.kube, "living", "a")
-	// A set protects nothing; its rules wait until somebody is there.
+	// A set protects nothing; its rules apply once admission is back.
 	sets := schema.GroupVersionResource{Group: clusterv1.GroupName, Version: "v1beta2", Resource: "managedclustersets"}
 	_, err := s.dyn.Resource(sets).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cluster.open-cluster-management.io/v1beta2", "kind": "ManagedClusterSet", "metadata": map[string]any{"name": "meanwhile"},
+		"apiVersion": "cluster.open-cluster-management.io/v1beta2",
+		"kind":       "ManagedClusterSet",
+		"metadata":   map[string]any{"name": "meanwhile"},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 }

@@ -22,8 +22,8 @@ import (
 
 const setLabel = clusterv1.LabelClusterSet
 
-// raw creates an object as it is written, without a Go type that would leave out
-// or fill in.
+// raw creates an object exactly as written, without a Go type that would drop or default
+// fields.
 func raw(dyn dynamic.Interface, resource schema.GroupVersionResource, object string) error {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON([]byte(object)); err != nil {
@@ -60,7 +60,7 @@ func TestWhatIsLeftOutOfAClusterIsFilledIn(t *testing.T) {
 			require.Equal(t, tc.set, mc.Labels[setLabel])
 		})
 	}
-	// What was filled in cannot be taken away again.
+	// A defaulted value cannot be removed again.
 	require.NoError(t, patch(s.dyn, "fill-given", `{"spec":{"leaseDurationSeconds":0}}`))
 	require.EqualValues(t, 60, s.get(t, "fill-given").Spec.LeaseDurationSeconds)
 	require.NoError(t, patch(s.dyn, "fill-given", `{"metadata":{"labels":{"`+setLabel+`":null}}}`))
@@ -86,7 +86,7 @@ func TestTheHubTimesTaints(t *testing.T) {
 	require.ErrorContains(t, err, "gpu")
 	err = write(`{"key":"gpu","effect":"PreferNoSelect","timeAdded":"2001-01-01T00:00:00Z"}`)
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
-	require.NoError(t, write(`{"key":"gpu","effect":"PreferNoSelect"}`), "a changed effect is timed anew")
+	require.NoError(t, write(`{"key":"gpu","effect":"PreferNoSelect"}`), "a changed effect gets a new time")
 	require.NotNil(t, taint().TimeAdded)
 	require.NoError(t, write(``), "removing is free")
 	require.Nil(t, taint())
@@ -132,7 +132,7 @@ func TestInvalidClustersAreRefusedOnTheHub(t *testing.T) {
 			err := raw(s.dyn, clusters, rawCluster("wrong", tc.rest))
 			require.True(t, apierrors.IsBadRequest(err) || apierrors.IsInvalid(err), "%v", err)
 			require.ErrorContains(t, err, tc.words)
-			// An update is held to the same.
+			// The same rules apply to an update.
 			if !strings.HasPrefix(tc.rest, `},"spec":{`) {
 				return
 			}
@@ -160,8 +160,9 @@ func TestInvalidSetsAreRefusedInEveryVersion(t *testing.T) {
 		require.NoError(t, set("plain-"+version, `{}`))
 		require.NoError(t, set("chosen-"+version, `{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"a":"b"}}}}`))
 		for words, spec := range map[string]string{
-			"spec.clusterSelector.labelSelector": `{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchExpressions":[{"key":"a","operator":"Like"}]}}}`,
-			"is not a valid label":               `{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"a":"no label value"}}}}`,
+			"spec.clusterSelector.labelSelector": `{"clusterSelector":{"selectorType":"LabelSelector",
+				"labelSelector":{"matchExpressions":[{"key":"a","operator":"Like"}]}}}`,
+			"is not a valid label": `{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"a":"no label value"}}}}`,
 		} {
 			err := set("broken", spec)
 			require.True(t, apierrors.IsBadRequest(err), "%s: %v", version, err)
@@ -202,7 +203,7 @@ func TestAcceptanceAtCreationNeedsThePermission(t *testing.T) {
 	with := s.user(t, "creator-with", editClusters, joinAny, acceptAny)
 	settled(t, func() error { return raw(with, clusters, accepted) })
 
-	// Weakness of the field: any creator may choose any set.
+	// A known weakness of Open Cluster Management: any creator may choose any set.
 	unjoined := s.user(t, "creator-unjoined", editClusters)
 	settled(t, func() error {
 		if err := create(unjoined, cluster("unjoined")); !strings.Contains(err.Error(), "managedclustersets") {
@@ -224,7 +225,8 @@ func TestABindingThatStandsNeedsNoRightToBeLabelled(t *testing.T) {
 		t,
 		raw(
 			s.dyn, bindings,
-			`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"namespace":"labellers","name":"tools"},"spec":{"clusterSet":"tools"}}`,
+			`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding",
+				"metadata":{"namespace":"labellers","name":"tools"},"spec":{"clusterSet":"tools"}}`,
 		),
 	)
 	editor := s.user(t, "labeller", rbacv1.PolicyRule{

@@ -23,7 +23,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// user is a ServiceAccount with the given rules in the whole cluster.
+// user returns a client of a ServiceAccount with the given rules in the whole cluster.
 func (s *scene) user(t testing.TB, name string, rules ...rbacv1.PolicyRule) dynamic.Interface {
 	t.Helper()
 	ctx := context.Background()
@@ -210,8 +210,8 @@ func TestAnAgentChangesOnlyWhatIsItsOwn(t *testing.T) {
 func TestTheHubCanPatchAClusterWithoutASet(t *testing.T) {
 	s := sharedHub(t)
 	require.NoError(t, create(s.dyn, cluster("unlabelled")))
-	// A user who may not join a set finds the cluster as it stood before there
-	// was admission: nothing is put on it, and nothing is refused.
+	// A user who may not join sets updates a cluster from before admission: nothing is
+	// added to it, and nothing is refused.
 	s.exempt(t, func() {
 		settled(t, func() error {
 			if err := patch(s.dyn, "unlabelled", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null}}}`); err != nil {
@@ -232,14 +232,13 @@ func TestTheHubCanPatchAClusterWithoutASet(t *testing.T) {
 			return err
 		}
 		if s.get(t, "unlabelled").Labels[clusterv1.LabelClusterSet] != "default" {
-			return errors.New("admission does not stand again")
+			return errors.New("admission is not restored")
 		}
 		return nil
 	})
 }
 
-// exempt runs f while no hub process repairs its admission, and admission does
-// not stand.
+// exempt runs f while admission is removed and no hub process restores it.
 func (s *scene) exempt(t testing.TB, f func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -255,8 +254,8 @@ func (s *scene) exempt(t testing.TB, f func()) {
 	s.awaitHub(t)
 }
 
-// scale changes the number of hub processes and waits for it: that so many work,
-// and that Services lead to these and to no other.
+// scale changes the number of hub processes, and waits until that many work and Services
+// lead to exactly these.
 func (s *scene) scale(t testing.TB, replicas int32) {
 	t.Helper()
 	ctx := context.Background()
@@ -292,7 +291,7 @@ func podReady(p *corev1.Pod) bool {
 	})
 }
 
-// routed are the addresses, sorted, to which each Service of the hub leads.
+// routed returns the sorted addresses to which each Service of the hub leads.
 func (s *scene) routed(t testing.TB) map[string][]string {
 	t.Helper()
 	list, err := s.kube.DiscoveryV1().EndpointSlices(hub.Namespace).List(context.Background(), metav1.ListOptions{})

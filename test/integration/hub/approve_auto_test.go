@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// autoApprove switches the gate on, for the users of a field of
-// registrationConfiguration, and waits until the hub works by it.
+// autoApprove enables the gate for the users in a field of registrationConfiguration, and
+// waits until it takes effect.
 func (s *scene) autoApprove(t testing.TB, field string) {
 	t.Helper()
 	changed, err := s.dyn.Resource(managers).Patch(context.Background(), hub.Name, types.MergePatchType, []byte(`{"spec":{"registrationConfiguration":{`+field+
@@ -35,7 +35,7 @@ func (s *scene) autoApprove(t testing.TB, field string) {
 
 const bootstrapUser = "system:serviceaccount:open-cluster-management:agent-registration-bootstrap"
 
-// joins makes a cluster known and waits until it is approved without a person.
+// joins registers a cluster and waits until it is approved automatically.
 func (s *scene) joins(t testing.TB, h holder, name, agentName string) *agent {
 	t.Helper()
 	settled(t, func() error { return create(h.dyn, cluster(name)) })
@@ -52,7 +52,7 @@ func (s *scene) joins(t testing.TB, h holder, name, agentName string) *agent {
 func TestApprovalWithoutAPerson(t *testing.T) {
 	t.Parallel()
 	s := ownHub(t)
-	// The users of the csr driver replace the older field as a whole.
+	// The users of the csr driver replace the older field completely.
 	s.autoApprove(t, `"autoApproveUsers":["nobody"],"registrationDrivers":[{"authType":"csr","csr":{"autoApprovedIdentities":["`+bootstrapUser+`"]}}]`)
 	any := s.joinToken(t, "", false)
 
@@ -67,7 +67,7 @@ func TestApprovalWithoutAPerson(t *testing.T) {
 	})
 	t.Run("a creator that is not listed is left to a person", func(t *testing.T) {
 		require.NoError(t, create(s.dyn, cluster("byhand")))
-		// The request of a listed user gets its certificate; acceptance is apart.
+		// The request of a listed user gets its certificate; acceptance is separate.
 		csr, key := agentRequest(t, any.kube, "byhand", "a")
 		s.issued(t, csr.Name, key)
 		require.False(t, s.get(t, "byhand").Spec.HubAcceptsClient)
@@ -81,7 +81,7 @@ func TestApprovalWithoutAPerson(t *testing.T) {
 		require.NotEqual(t, bootstrapUser, s.get(t, "pretend").Annotations[clusterv1.AnnotationCreator])
 	})
 	t.Run("an accepted cluster only gets the note, and a denial stays", func(t *testing.T) {
-		// Accepted in the same second: whoever is first, one note.
+		// Accepted in the same second: whichever is first, there is one note.
 		settled(t, func() error { return create(any.dyn, cluster("noted")) })
 		s.accept(t, "noted", true)
 		s.await(t, "noted", "has the note", func(mc *clusterv1.ManagedCluster) bool {
@@ -97,12 +97,12 @@ func TestApprovalWithoutAPerson(t *testing.T) {
 	})
 	t.Run("nor is one that was revoked", func(t *testing.T) {
 		token := s.joinToken(t, "", false)
-		// It waits for its ManagedCluster, and is not forgotten meanwhile.
+		// The request waits for its ManagedCluster, and is not forgotten in the meantime.
 		csr, _ := agentRequest(t, token.kube, "late", "a")
 		require.NoError(t, s.kube.CoreV1().Secrets(hub.Namespace).Delete(t.Context(), "join-token-"+token.id, metav1.DeleteOptions{}))
 		require.Equal(t, clusterv1.ReasonTokenRevoked, s.denial(t, csr.Name).Reason)
 		settled(t, func() error { return create(any.dyn, cluster("late")) })
-		s.await(t, "late", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+		s.await(t, "late", "reports the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
 	})
 	t.Run("nor is one that another cluster used up", s.testRace)
 	t.Run("a token that other tools made is as good", func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestApprovalWithoutAPerson(t *testing.T) {
 	})
 }
 
-// testTakeover: the holder of a token that needs no person asks for the names of
-// clusters that have joined (clusteradm#361).
+// testTakeover uses an automatically approved token to request the names of clusters that
+// have joined (clusteradm#361).
 func (s *scene) testTakeover(t *testing.T, thief holder) {
 	a := s.joins(t, thief, "held", "a")
 	s.await(t, "held", "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
@@ -139,7 +139,7 @@ func (s *scene) testTakeover(t *testing.T, thief holder) {
 	})
 	s.joined(t, a, "held")
 	other, _ := agentRequest(t, thief.kube, "held", "b")
-	s.await(t, "held", "tells of the rival", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, ""))
+	s.await(t, "held", "reports the rival", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, ""))
 	// The agent's name is no secret.
 	same, _ := agentRequest(t, thief.kube, "held", "a")
 	s.settle(t, a, "held")
@@ -158,11 +158,11 @@ func (s *scene) testTakeover(t *testing.T, thief holder) {
 		kind, _ := s.verdict(t, csr.Name)
 		require.Empty(t, kind, "agent %s, while the cluster is away and its certificate is good", name)
 	}
-	// Once the certificate has ended the holder, and nobody else, comes back.
+	// Once the certificate has expired, only its holder gets a new one.
 	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=held"}))
-	// A request that comes while it lives is answered when it no longer does,
-	// though nobody sends anything then.
+	// A request that arrives while the certificate is valid is answered when it has
+	// expired, without any further event.
 	a.renew(t, "held", 0)
 	a.report(t, "held", metav1.ConditionTrue)
 	settled(t, func() error {
@@ -176,7 +176,7 @@ func (s *scene) testTakeover(t *testing.T, thief holder) {
 	require.Empty(t, kind)
 }
 
-// TestAHostileHolderOfAToken does what somebody would who found a join token.
+// TestAHostileHolderOfAToken does what an attacker with a stolen join token would.
 func TestAHostileHolderOfAToken(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "prey", "a")
@@ -220,7 +220,8 @@ func TestAHostileHolderOfAToken(t *testing.T) {
 	require.ErrorContains(t, err, "is for cluster own only")
 	forbidden(patch(thief.dyn, "prey", `{"spec":{"hubAcceptsClient":false}}`), "it denies another cluster")
 
-	// It hides the request from the loop and shows it later: it may not relabel.
+	// It tries to hide the request from the loop and to show it later, but may not change
+	// labels.
 	hidden := forge(t, thief.kube, "prey", func(f *forgery) { f.csr.Labels = nil })
 	hidden.Labels = map[string]string{clusterv1.LabelClusterName: "prey"}
 	_, err = csrs.Update(t.Context(), hidden, metav1.UpdateOptions{})

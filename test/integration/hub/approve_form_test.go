@@ -31,7 +31,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// forgery is a request that an agent of the cluster makes, changed.
+// forgery is a modified request of an agent of the cluster.
 type forgery struct {
 	template x509.CertificateRequest
 	key      crypto.Signer
@@ -39,7 +39,7 @@ type forgery struct {
 	around   func([]byte) []byte
 }
 
-// forge sends a changed request of agent a of a cluster.
+// forge sends a modified request of agent a of a cluster.
 func forge(t testing.TB, kube kubernetes.Interface, name string, change func(*forgery)) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,8 +61,8 @@ func forge(t testing.TB, kube kubernetes.Interface, name string, change func(*fo
 	return made
 }
 
-// TestOnlyTheExactFormIsAnswered sends, as the very agent that may renew, every
-// request that the API server takes and that is not what an agent asks for.
+// TestOnlyTheExactFormIsAnswered sends, as an agent that may renew, requests that the API
+// server accepts but that differ from an agent's.
 func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "form", "a")
@@ -71,7 +71,7 @@ func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	curve, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 	require.NoError(t, err)
 	answered := s.answers(t)
-	// The requester's own identity and label are right in all of them.
+	// The requester's own identity and label are correct in all of them.
 	ignored := map[string]string{}
 	for name, change := range map[string]func(*forgery){
 		"no label": func(f *forgery) { f.csr.Labels = nil },
@@ -106,7 +106,7 @@ func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	} {
 		ignored[name] = forge(t, a.kube, "form", change).Name
 	}
-	// Without the common group it is one of ours.
+	// A request without the common group is accepted.
 	compat := forge(t, a.kube, "form", func(f *forgery) { f.template.Subject.Organization = f.template.Subject.Organization[:1] })
 	require.True(t, eventually(func() bool { kind, _ := s.verdict(t, compat.Name); return kind == "Approved" }))
 	s.settle(t, a, "form")
@@ -114,13 +114,13 @@ func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	require.True(t, seen[compat.Name], "answers are seen")
 	for name, csr := range ignored {
 		require.False(t, seen[csr], name)
-		// So many of them are cleared away soon.
+		// So many requests are soon deleted by the hub.
 		err := s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), csr, metav1.DeleteOptions{})
 		require.True(t, err == nil || apierrors.IsNotFound(err), err)
 	}
 }
 
-// answers notes from now on which requests are answered, also of those that go.
+// answers records from now on which requests are answered, including deleted ones.
 func (s *scene) answers(t testing.TB) func() map[string]bool {
 	t.Helper()
 	list, err := s.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -143,8 +143,8 @@ func (s *scene) answers(t testing.TB) func() map[string]bool {
 	}
 }
 
-// TestWhoLostTheRightRenewsNoLonger: the review says no after a denial, and the
-// renewal stays for a person.
+// TestWhoLostTheRightRenewsNoLonger checks that after a denial the access review fails,
+// and the renewal waits for an administrator.
 func TestWhoLostTheRightRenewsNoLonger(t *testing.T) {
 	s := sharedHub(t)
 	dyn, kube := s.bootstrap(t)
@@ -153,7 +153,7 @@ func TestWhoLostTheRightRenewsNoLonger(t *testing.T) {
 	s.approve(t, csr.Name)
 	a := &agent{}
 	a.dyn, a.kube = s.issued(t, csr.Name, key)
-	// An identity without acceptance: it may not even send a request.
+	// An identity of a cluster that is not accepted may not even send a request.
 	_, err := a.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{Limit: 1})
 	require.Error(t, err)
 	s.accept(t, "lost-right", true)
@@ -169,7 +169,7 @@ func TestWhoLostTheRightRenewsNoLonger(t *testing.T) {
 		_, err := a.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{Limit: 1})
 		return apierrors.IsForbidden(err)
 	}, "the API server has not heard of the denial")
-	// Somebody gave it the right to send requests, not that to renew.
+	// It is given the right to send requests, but not the right to renew.
 	s.allowRequests(t, clusterv1.UserPrefix+"lost-right:a")
 	var late *certificatesv1.CertificateSigningRequest
 	settled(t, func() error {
@@ -182,8 +182,8 @@ func TestWhoLostTheRightRenewsNoLonger(t *testing.T) {
 	require.Empty(t, kind)
 }
 
-// nextSecond waits until a request that comes now is later than another one: the
-// API server counts in seconds.
+// nextSecond waits until a new request has a later timestamp than another one: the API
+// server counts in seconds.
 func nextSecond(t testing.TB, csr *certificatesv1.CertificateSigningRequest) {
 	t.Helper()
 	require.True(t, eventually(func() bool { return time.Now().Unix() > csr.CreationTimestamp.Unix() }))
@@ -195,12 +195,12 @@ func TestADenialByAPersonIsToldAndCleared(t *testing.T) {
 	settled(t, func() error { return create(dyn, cluster("unwanted")) })
 	csr, _ := agentRequest(t, kube, "unwanted", "a")
 	s.deny(t, csr.Name, "", "")
-	mc := s.await(t, "unwanted", "tells of it", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+	mc := s.await(t, "unwanted", "reports it", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
 	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "no reason was given")
 	nextSecond(t, csr)
 	second, _ := agentRequest(t, kube, "unwanted", "a")
 	s.deny(t, second.Name, "KubectlDeny", "This CSR was denied by kubectl certificate deny.")
-	s.await(t, "unwanted", "tells of the newest", func(mc *clusterv1.ManagedCluster) bool {
+	s.await(t, "unwanted", "reports the newest", func(mc *clusterv1.ManagedCluster) bool {
 		c := findCondition(mc, clusterv1.ConditionCertificateRequestDenied)
 		return c != nil && bytes.Contains([]byte(c.Message), []byte(second.Name)) && bytes.Contains([]byte(c.Message), []byte("KubectlDeny"))
 	})
@@ -226,14 +226,15 @@ func TestARefusalOfTheSignerIsTold(t *testing.T) {
 		_, err = api.UpdateStatus(t.Context(), live, metav1.UpdateOptions{})
 		return err
 	})
-	mc := s.await(t, "unsigned", "tells of it", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestFailed))
+	mc := s.await(t, "unsigned", "reports it", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestFailed))
 	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "SignerValidationFailure: wrong usages")
 }
 
-// TestAFloodHoldsUpNobodyElse sends many forged requests under one name, by a join
-// token and by the agent of another cluster. The others are answered meanwhile,
-// and the flooded cluster's own agent asks as agents do: ours at once, and one of
-// OCM, which counts all requests with its label, when the hub has cleared them away.
+// TestAFloodHoldsUpNobodyElse sends many forged requests under one name, with a join
+// token and as the agent of another cluster. Other requests are still answered, and so
+// are those of the flooded cluster's own agent: at once with this project's agent, and
+// with Open Cluster Management's, which counts all requests with its label, after the hub
+// has deleted them.
 func TestAFloodHoldsUpNobodyElse(t *testing.T) {
 	s := sharedHub(t)
 	victim, other := s.register(t, "flooded", "a"), s.register(t, "calm", "a")
@@ -281,9 +282,9 @@ func ofCluster(name string) string {
 	return clusterv1.LabelClusterName + "=" + name + ",!" + clusterv1.LabelAddOnName
 }
 
-// TestNobodyFillsTheShareOfAnotherCluster: what the agent of one cluster sends
-// under the name of another is told and gone in minutes, however few it sends, and
-// at once when they are many.
+// TestNobodyFillsTheShareOfAnotherCluster checks that requests of one cluster's agent
+// under the name of another are reported and deleted within minutes, however few, and at
+// once when they are many.
 func TestNobodyFillsTheShareOfAnotherCluster(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "share-victim", "a")
@@ -303,12 +304,12 @@ func TestNobodyFillsTheShareOfAnotherCluster(t *testing.T) {
 		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
 			return e.Reason == "ForeignCertificateRequest" && strings.Contains(e.Note, clusterv1.UserPrefix+"share-evil:a")
 		})
-	}, "nobody is told who it was")
+	}, "the requester is not disclosed")
 	s.approveLater(t, 3*time.Minute)
 	require.True(t, eventually(func() bool { return count() == had }), "%d are left", count())
 }
 
-// TestAFloodOverManyNamesIsBounded asks for more names than the hub keeps
+// TestAFloodOverManyNamesIsBounded sends requests for more names than the hub keeps
 // requests for, none of which has a ManagedCluster.
 func TestAFloodOverManyNamesIsBounded(t *testing.T) {
 	s := sharedHub(t)

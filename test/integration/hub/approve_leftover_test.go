@@ -25,7 +25,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// ahead is the machine's clock, some time later.
+// ahead is the machine's clock, set ahead by some time.
 type ahead struct {
 	clock.RealClock
 	by time.Duration
@@ -33,8 +33,8 @@ type ahead struct {
 
 func (c ahead) Now() time.Time { return c.RealClock.Now().Add(c.by) }
 
-// approveLater runs the loop beside the hub's own, under the hub's token, as it
-// will be after some time.
+// approveLater runs the approval loop next to the hub's own, with the hub's token and a
+// clock that is ahead.
 func (s *scene) approveLater(t *testing.T, by time.Duration) {
 	t.Helper()
 	config := s.As(t, hub.Namespace, hub.Name)
@@ -62,8 +62,8 @@ func (s *scene) approveLater(t *testing.T, by time.Duration) {
 	t.Cleanup(func() { require.NoError(t, <-done) })
 }
 
-// TestOldRequestsAreClearedAway leaves what agents leave that restart, are
-// denied, or renew often, and looks a quarter of an hour later.
+// TestOldRequestsAreClearedAway creates the leftover requests of agents that restart, are
+// denied, or renew often, and checks them a quarter of an hour later.
 func TestOldRequestsAreClearedAway(t *testing.T) {
 	s := sharedHub(t)
 	dyn, kube := s.bootstrap(t)
@@ -86,7 +86,7 @@ func TestOldRequestsAreClearedAway(t *testing.T) {
 		require.NoError(t, err)
 		return len(list.Items) > 0
 	}
-	s.await(t, "leftover", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, ""))
+	s.await(t, "leftover", "reports the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, ""))
 	require.True(t, exists(denied.Name), "a denial stays to be read")
 
 	s.approveLater(t, 15*time.Minute)
@@ -102,5 +102,5 @@ func TestOldRequestsAreClearedAway(t *testing.T) {
 	}), "agents ask while there are fewer than ten")
 	require.True(t, exists(waiting.Name), "the last request of an agent stays")
 	require.True(t, exists(foreign.Name), "other people's requests stay")
-	require.NotNil(t, findCondition(s.get(t, "leftover"), clusterv1.ConditionCertificateRequestDenied), "the cluster still tells of the denial")
+	require.NotNil(t, findCondition(s.get(t, "leftover"), clusterv1.ConditionCertificateRequestDenied), "the cluster still reports the denial")
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 )
 
-// holder is somebody with a join token.
+// holder is a client with a join token.
 type holder struct {
 	id   string
 	dyn  dynamic.Interface
 	kube kubernetes.Interface
 }
 
-// joinToken makes a token as the plugin does, for one cluster or for any.
+// joinToken creates a token as the plugin does, for one cluster or for any.
 func (s *scene) joinToken(t testing.TB, name string, bootstrap bool) holder {
 	t.Helper()
 	return s.tokenOf(t, token.Options{Cluster: name, Bootstrap: bootstrap})
@@ -65,8 +65,8 @@ func (s *scene) denial(t testing.TB, name string) certificatesv1.CertificateSign
 	return out
 }
 
-// settle waits until the hub has answered a request that came later: what is
-// not answered by then stays for a person.
+// settle waits until the hub has answered a later request: what is not answered by then
+// waits for an administrator.
 func (s *scene) settle(t testing.TB, a *agent, name string) {
 	t.Helper()
 	csr, key := agentRequest(t, a.kube, name, "a")
@@ -84,8 +84,8 @@ func TestATokenIsForItsClusterOnly(t *testing.T) {
 		dyn, _ := s.bootstrap(t)
 		settled(t, func() error { return create(dyn, cluster(kind.prefix+"1")) })
 
-		// The token of a longer name, and that of the shorter one; the reverse needs
-		// no ManagedCluster.
+		// The token for a longer name, and the one for the shorter name; the reverse
+		// needs no ManagedCluster.
 		stolen, _ := agentRequest(t, ten.kube, kind.prefix+"1", "a")
 		reverse, _ := agentRequest(t, one.kube, kind.prefix+"10", "a")
 		for _, csr := range []string{stolen.Name, reverse.Name} {
@@ -95,23 +95,25 @@ func TestATokenIsForItsClusterOnly(t *testing.T) {
 		}
 		require.Contains(t, s.denial(t, stolen.Name).Message, kind.says)
 		mc := s.await(
-			t, kind.prefix+"1", "tells of the denial",
+			t, kind.prefix+"1", "reports the denial",
 			conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied),
 		)
 		require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, stolen.Name)
 
-		// The right one waits for a person, who approves it; then all is well.
+		// The request with the right token waits for an administrator, and gets its
+		// certificate once approved.
 		own, key := agentRequest(t, one.kube, kind.prefix+"1", "a")
 		s.approve(t, own.Name)
 		s.issued(t, own.Name, key)
 		s.await(
-			t, kind.prefix+"1", "tells that it is over",
+			t, kind.prefix+"1", "reports that it is over",
 			conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionFalse, clusterv1.ReasonRequestIssued),
 		)
 	}
 }
 
-// TestATokenOfOneUseLetsOneClusterIn: both wait for a person, who lets one in.
+// TestATokenOfOneUseLetsOneClusterIn has two requests with one token wait for an
+// administrator, who approves one.
 func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 	s := sharedHub(t)
 	token := s.tokenOf(t, token.Options{Uses: 1})
@@ -126,13 +128,13 @@ func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 	require.Equal(t, clusterv1.ReasonTokenUsedUp, c.Reason)
 	require.Contains(t, c.Message, "kubectl ocm hub token create --cluster use-10")
 	mc := s.await(
-		t, "use-10", "tells of the denial",
+		t, "use-10", "reports the denial",
 		conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied),
 	)
 	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "which is for 1 cluster")
 
-	// Only the note tells of the use once the request is gone; the cluster that has
-	// it asks again, and waits for a person.
+	// Once the request is gone, only the note records the use; the cluster with the note
+	// sends another request, which waits for an administrator.
 	s.await(t, "use-1", "has the note", func(mc *clusterv1.ManagedCluster) bool {
 		return mc.Annotations[clusterv1.AnnotationJoinedBy] == token.id
 	})
@@ -144,7 +146,7 @@ func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 	s.issued(t, again.Name, key)
 }
 
-// testRace: clusters that need no person ask at once with a token of one use.
+// testRace has automatically approved clusters use a single-use token at the same time.
 func (s *scene) testRace(t *testing.T) {
 	token := s.tokenOf(t, token.Options{Uses: 1})
 	const racers = 6
@@ -177,12 +179,12 @@ func TestARevokedTokenTakesItsOpenRequestsWithIt(t *testing.T) {
 	settled(t, func() error { return create(token.dyn, cluster("revoked")) })
 	csr, _ := agentRequest(t, token.kube, "revoked", "a")
 	staying, _ := agentRequest(t, other.kube, "revoked", "b")
-	// Not by the plugin, which denies them itself: by kubectl delete secret.
+	// The Secret is deleted with kubectl, because the plugin denies the requests itself.
 	require.NoError(t, s.kube.CoreV1().Secrets(hub.Namespace).Delete(t.Context(), "join-token-"+token.id, metav1.DeleteOptions{}))
 	c := s.denial(t, csr.Name)
 	require.Equal(t, clusterv1.ReasonTokenRevoked, c.Reason)
 	require.Contains(t, c.Message, token.id)
-	s.await(t, "revoked", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+	s.await(t, "revoked", "reports the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
 	kind, _ := s.verdict(t, staying.Name)
 	require.Empty(t, kind, "another token goes on")
 }

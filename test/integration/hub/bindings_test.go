@@ -26,7 +26,7 @@ var (
 	oldBindings = schema.GroupVersionResource{Group: clusterv1.GroupName, Version: "v1beta1", Resource: "managedclustersetbindings"}
 )
 
-// open makes a namespace, and removes it after the test.
+// open creates a namespace, and removes it after the test.
 func (s *scene) open(t testing.TB, name string) {
 	t.Helper()
 	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), namespace(name), metav1.CreateOptions{})
@@ -50,7 +50,7 @@ func (s *scene) unbind(t testing.TB, namespace, name string) {
 	require.NoError(t, s.dyn.Resource(bindings).Namespace(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// awaitBound waits until a binding says at its generation whether it is bound.
+// awaitBound waits until a binding reports for its generation whether it is bound.
 func (s *scene) awaitBound(t testing.TB, namespace, name string, status metav1.ConditionStatus, reason, message string) {
 	t.Helper()
 	var last *clusterv1beta2.ManagedClusterSetBinding
@@ -127,8 +127,8 @@ func TestABindingThatCannotBeRightIsRefused(t *testing.T) {
 	s.awaitBound(t, "refuses", "refusing", metav1.ConditionTrue, clusterv1beta2.ReasonClusterSetBound, "")
 }
 
-// TestABindingFromBeforeAdmissionBindsNothing brings in one whose name is not
-// that of its set, while admission does not guard bindings.
+// TestABindingFromBeforeAdmissionBindsNothing creates a binding whose name differs from
+// its set, while admission does not guard bindings.
 func TestABindingFromBeforeAdmissionBindsNothing(t *testing.T) {
 	s := sharedHub(t)
 	s.open(t, "unguarded")

@@ -12,8 +12,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// An agent that reports but cannot renew says that the cluster is available as
-// often as the hub says that it is not.
+// An agent that reports but cannot renew its lease sets the cluster to available as often
+// as the hub sets it to Unknown.
 func TestHubAndAgentDoNotContradictEachOtherWithoutEnd(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)

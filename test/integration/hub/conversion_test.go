@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Both versions of the add-on kinds are read and written through the API server,
-// which asks the hub's process at /convert.
+// Both versions of the add-on kinds are read and written through the API server, which
+// calls the hub's process at /convert.
 func TestAddOnsAreServedInBothVersions(t *testing.T) {
 	s := sharedHub(t)
 	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), namespace("converted"), metav1.CreateOptions{})

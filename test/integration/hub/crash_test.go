@@ -33,8 +33,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// switched stands for the control loops: on or off. In these tests no cluster
-// has anything that loops would have to let go.
+// switched replaces the control loops, which are on or off. In these tests, no cluster
+// has anything that loops would have to release.
 type switched struct {
 	mu sync.Mutex
 	on bool
@@ -70,7 +70,7 @@ func (s *switched) Err() error {
 	return nil
 }
 
-// life runs the operator with the connection until it is dead or done says so.
+// life runs the operator with the connection until it is dead or done returns true.
 func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
@@ -99,8 +99,8 @@ func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() b
 	}
 }
 
-// processless is a hub that the tests themselves operate: everything that an
-// installer applies but the Deployment.
+// processless returns a hub that the tests themselves operate: everything that an
+// installer applies except for the Deployment.
 func processless(t *testing.T) (*scene, *rest.Config) {
 	t.Helper()
 	s := newScene(t, harness.ControlPlane(t, "hub"))
@@ -109,7 +109,7 @@ func processless(t *testing.T) (*scene, *rest.Config) {
 	return s, s.As(t, hub.Namespace, hub.Name)
 }
 
-// complete tells whether the ClusterManager says that all is applied.
+// complete reports whether the ClusterManager has everything applied.
 func (s *scene) complete(t *testing.T) bool {
 	t.Helper()
 	cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), s.dyn, managers, "", hub.Name)
@@ -124,8 +124,8 @@ func (s *scene) absent(t *testing.T) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// TestTheOperatorMayDieAfterEveryWrite lets each life of the operator make one
-// write and then die: at the start, and at the end.
+// TestTheOperatorMayDieAfterEveryWrite ends the operator after every write, during
+// installation and during removal.
 func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	s, config := processless(t)
@@ -158,8 +158,8 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 	s.leftovers(t, []string{hub.CRD})
 }
 
-// TestARemovalWithoutTheProcessMayDieAfterEveryWrite removes a hub whose process
-// is gone, with a cluster on it, by a plugin that is killed again and again.
+// TestARemovalWithoutTheProcessMayDieAfterEveryWrite removes a hub with a cluster, whose
+// process is gone, with a plugin that is killed again and again.
 func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	s, _ := served(t)
@@ -180,7 +180,7 @@ func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 
 	_, err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Second})
 	require.ErrorIs(t, err, teardown.ErrHubBusy)
-	require.ErrorContains(t, err, "c1 (held)", "an agent that is away keeps its work, and the error says so")
+	require.ErrorContains(t, err, "c1 (held)", "the work of an absent agent is kept, and the error says so")
 	going, _ := s.deleting(t, works, "c1")
 	require.Empty(t, going, "nothing is deleted before the agent has let go of the objects")
 	_, err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Force: true, AgentPatience: time.Nanosecond, Patience: time.Second})

@@ -22,13 +22,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 )
 
-// steps collects what an operation tells.
+// steps collects the progress of an operation.
 type steps struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (s *steps) note(step fleet.Step) {
+func (s *steps) record(step fleet.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, step.Name+": "+step.Detail)
@@ -41,13 +41,13 @@ func (s *scene) removed(t testing.TB, name string, force bool, timeout time.Dura
 	require.NoError(t, err)
 	told := &steps{}
 	_, err = unjoin.Run(context.Background(), unjoin.Options{
-		Name: name, Hub: c, HubOnly: true, Force: force, Common: fleet.Common{Timeout: timeout, Progress: told.note},
+		Name: name, Hub: c, HubOnly: true, Force: force, Common: fleet.Common{Timeout: timeout, Progress: told.record},
 	})
 	return told, err
 }
 
-// What a dead cluster has on the hub goes in the order in which it would have
-// gone, and its namespace with it.
+// What a dead cluster has on the hub is removed in the usual order, together with its
+// namespace.
 func TestADeadClusterIsDetachedByForce(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)
@@ -57,8 +57,8 @@ func TestADeadClusterIsDetachedByForce(t *testing.T) {
 	s.work(t, "dead", "first", -1, workv1.FinalizerManifestWork)
 	s.work(t, "dead", "second", 20, workv1.FinalizerManifestWork)
 
-	// What the hub does is done before, so that the plugin's patience is only for
-	// what it reads.
+	// The hub finishes its part first, so that the plugin's timeout covers only its own
+	// reads.
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "dead", metav1.DeleteOptions{}))
 	s.await(t, "dead", "waits for its add-on", remains("1 managedclusteraddons are left, 1 of them wait"))
 	_, err := s.removed(t, "dead", false, 6*time.Second)
@@ -98,13 +98,13 @@ func TestForceEndsAtFinalizersOfOthersAndNamesThem(t *testing.T) {
 	var e *fleet.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, fleet.Timeout, e.Kind)
-	require.Contains(t, e.Cause, "finalizers of somebody else hold ManagedClusterAddOn foreign/metrics (example.com/backup)")
+	require.Contains(t, e.Cause, "finalizers of others hold ManagedClusterAddOn foreign/metrics (example.com/backup)")
 	s.letGo(t, addons, "foreign", "metrics")
 	_, err = s.removed(t, "foreign", true, patience)
 	require.NoError(t, err)
 }
 
-// Only a namespace that is ours, and holds nothing of anybody else's, goes.
+// Only a namespace that the hub created, and that holds nothing of others, is removed.
 func TestForceLeavesNamespacesThatHoldSomethingOfOthers(t *testing.T) {
 	s := sharedHub(t)
 	ctx := context.Background()

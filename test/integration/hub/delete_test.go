@@ -47,7 +47,7 @@ func TestADeletedClusterWithWorksLosesItsRightsAndStays(t *testing.T) {
 	s.await(t, "working", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 }
 
-// What add-ons do at their end needs an agent that sees them and reports.
+// The pre-delete steps of add-ons need an agent that sees them and reports.
 func TestTheAgentReportsWhileItsAddOnsAreRemoved(t *testing.T) {
 	s := sharedHub(t)
 	ctx := context.Background()
@@ -56,7 +56,7 @@ func TestTheAgentReportsWhileItsAddOnsAreRemoved(t *testing.T) {
 	a.report(t, "ending", metav1.ConditionTrue)
 	s.addon(t, "ending", "hooked", agentFinalizer)
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "ending", metav1.DeleteOptions{}))
-	s.await(t, "ending", "tells what remains", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining))
+	s.await(t, "ending", "reports what remains", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining))
 	reportAddOn(t, a.dyn, "ending", "hooked", metav1.ConditionFalse)
 	a.report(t, "ending", metav1.ConditionFalse)
 	a.renew(t, "ending", 0)

@@ -23,14 +23,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// The times of the leader's lease, and what a busy machine may add.
+// The times of the leader's lease, and the margin for a busy machine.
 const (
 	leaderLease = 15 * time.Second
 	retryPeriod = 2 * time.Second
 	slack       = 60 * time.Second
 )
 
-// leader is the holder of the leader's lease: the pod, and the process in it.
+// leader returns the holder of the leader's lease: the pod, and the process in it.
 func (s *scene) leader(t testing.TB) (pod, identity string) {
 	t.Helper()
 	lease, err := s.kube.CoordinationV1().Leases(hub.Namespace).Get(context.Background(), "clustermanager-lock", metav1.GetOptions{})
@@ -42,7 +42,7 @@ func (s *scene) leader(t testing.TB) (pod, identity string) {
 	return pod, *lease.Spec.HolderIdentity
 }
 
-// pidOf finds the process of one pod.
+// pidOf returns the PID of the hub's process in one pod.
 func (s *scene) pidOf(t testing.TB, pod string) int {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -61,7 +61,7 @@ func (s *scene) pidOf(t testing.TB, pod string) int {
 	return 0
 }
 
-// probe asks admission ten times a second, without storing anything.
+// probe calls admission ten times a second, without storing anything.
 type probe struct {
 	mu      sync.Mutex
 	asked   int
@@ -95,7 +95,7 @@ func (s *scene) probe(t testing.TB) (p *probe, stop func()) {
 	return p, func() { close(end); <-done }
 }
 
-// outage is how long nobody answered after a moment.
+// outage returns how long admission did not answer, after a point in time.
 func (p *probe) outage(since time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *probe) outage(since time.Time) time.Duration {
 	return last.Sub(since)
 }
 
-// versions are those of what the loops write for a cluster.
+// versions returns the resource versions of what the loops write for a cluster.
 func (s *scene) versions(t testing.TB, name string) string {
 	t.Helper()
 	ctx := context.Background()
@@ -131,7 +131,7 @@ func TestAnotherReplicaLeadsWhenTheLeaderDies(t *testing.T) {
 	asked, stopAsking := s.probe(t)
 	defer stopAsking()
 
-	// One that is killed is started again, and is its own successor.
+	// A killed leader is restarted, and succeeds itself.
 	pod, _ := s.leader(t)
 	require.NoError(t, syscall.Kill(s.pidOf(t, pod), syscall.SIGKILL))
 	killed := time.Now()
@@ -140,8 +140,8 @@ func TestAnotherReplicaLeadsWhenTheLeaderDies(t *testing.T) {
 	require.Less(t, time.Since(killed), leaderLease+retryPeriod+slack)
 	require.Less(t, asked.outage(killed), leaderLease, "admission does not wait for the lead")
 
-	// One that hangs is replaced by the other when its lease ends, and does not
-	// lead any more when it goes on.
+	// A leader that hangs is replaced by the other replica when its lease expires, and no
+	// longer leads when it resumes.
 	s.scale(t, 2)
 	pod, identity := s.leader(t)
 	hanging := s.pidOf(t, pod)
@@ -158,9 +158,9 @@ func TestAnotherReplicaLeadsWhenTheLeaderDies(t *testing.T) {
 	s.serves(t, "c4")
 	require.Equal(t, before, s.versions(t, "c1"), "a cluster at rest is not written, and does not flap")
 
-	// A leader that is told to stop hands over at once, and nobody notices: not if
-	// there is another replica. The one that hung may be none, since its node ends
-	// it for that, now or soon.
+	// A leader that is told to stop hands over at once, without an outage if there is
+	// another replica. The process that hung may not be one, because its node soon ends
+	// it for that.
 	s.replace(t, pod)
 	s.awaitHub(t)
 	pod, identity = s.leader(t)
@@ -176,7 +176,7 @@ func TestAnotherReplicaLeadsWhenTheLeaderDies(t *testing.T) {
 	require.Equal(t, before, s.versions(t, "c1"))
 }
 
-// replace has another pod in the place of one.
+// replace replaces a pod with another one.
 func (s *scene) replace(t testing.TB, pod string) {
 	t.Helper()
 	ctx, now := context.Background(), int64(0)
@@ -188,8 +188,7 @@ func (s *scene) replace(t testing.TB, pod string) {
 	s.scale(t, 2)
 }
 
-// leads waits until somebody else than the one with that identity leads, and
-// returns who.
+// leads waits until an identity other than former leads, and returns it.
 func (s *scene) leads(t testing.TB, former string, limit time.Duration) (next string) {
 	t.Helper()
 	require.True(t, harness.Until(limit, func() bool {

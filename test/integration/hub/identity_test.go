@@ -25,7 +25,7 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 	prod10 := s.register(t, "prod10", "a")
 	const p = clusterv1.UserPrefix
 
-	// CVE-2026-4740: the agent of prod10 asks for the identity of prod1.
+	// CVE-2026-4740: the agent of prod10 requests the identity of prod1.
 	stolen, _ := request(t, prod10.kube, "prod1", p+"prod1:a", p+"prod1", clusterv1.GroupManagedClusters)
 	mixed, _ := request(t, prod10.kube, "prod10", p+"prod10:a", p+"prod1", clusterv1.GroupManagedClusters)
 	suffixed, _ := request(t, prod1.kube, "prod1", p+"prod10:a", p+"prod10", clusterv1.GroupManagedClusters)
@@ -48,11 +48,11 @@ func TestTheFirstRequestIsLeftToAPerson(t *testing.T) {
 	dyn, kube := s.bootstrap(t)
 	require.NoError(t, create(dyn, cluster("asking")))
 	csr, _ := agentRequest(t, kube, "asking", "a")
-	// Another cluster's renewal is answered after it, so this one was seen.
+	// Another cluster's renewal is answered later, so this one has been seen.
 	s.register(t, "asking-after", "a")
 	kind, _ := s.verdict(t, csr.Name)
 	require.Empty(t, kind)
-	require.Nil(t, findCondition(s.get(t, "asking"), clusterv1.ConditionHubAccepted), "nothing is done for a cluster that nobody accepted")
+	require.Nil(t, findCondition(s.get(t, "asking"), clusterv1.ConditionHubAccepted), "nothing is done for a cluster that is not accepted")
 	require.False(t, s.hasRole(clusterv1.RolePrefixManagedCluster+"asking"))
 }
 
@@ -78,8 +78,8 @@ func TestASecondAgentOfTheSameNameWaitsForAPerson(t *testing.T) {
 	soon(t, func() bool {
 		list, err := s.kube.EventsV1().Events("twin").List(t.Context(), metav1.ListOptions{})
 		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == clusterv1.ReasonDuplicateClusterName })
-	}, "no Event tells of it")
-	// A person lets the new agent take the place.
+	}, "no Event reports it")
+	// An administrator lets the new agent take over.
 	s.approve(t, csr.Name)
 	s.issued(t, csr.Name, key)
 	s.await(t, "twin", "is held by b", func(mc *clusterv1.ManagedCluster) bool {
@@ -110,13 +110,13 @@ func TestASecondAgentIsNoticedWhenTheLeaseOfTheFirstAppears(t *testing.T) {
 
 	_, kube := s.bootstrap(t)
 	agentRequest(t, kube, "late-lease", "b")
-	// A renewal is answered after it, so that it was seen.
+	// A renewal is answered later, so this one has been seen.
 	own, ownKey := agentRequest(t, a.kube, "late-lease", "a")
 	s.issued(t, own.Name, ownKey)
-	require.Nil(t, findCondition(s.get(t, "late-lease"), clusterv1.ConditionDuplicateClusterName), "nobody is known to hold the name")
+	require.Nil(t, findCondition(s.get(t, "late-lease"), clusterv1.ConditionDuplicateClusterName), "the name has no known holder")
 	require.NoError(t, quotas.Delete(t.Context(), "no-lease", metav1.DeleteOptions{}))
 	shown := conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName)
-	// Old requests are looked at again after two minutes, whatever happens.
+	// Old requests are checked again after two minutes, whatever happens.
 	require.True(t, harness.Until(time.Minute, func() bool { return shown(s.get(t, "late-lease")) }), "the lease does not show the duplicate")
 }
 
@@ -137,9 +137,9 @@ func TestALeaseThatStopsMakesAClusterUnknown(t *testing.T) {
 		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
 			return e.Reason == "AvailableUnknown" && e.Type == "Warning" && e.Regarding.Name == "silent"
 		})
-	}), "an Event tells of it")
+	}), "an Event reports it")
 
-	// Its clock is wrong, but it is there: the lease is judged by its arrival.
+	// Its clock is wrong, but it is alive: what counts is when a renewal arrives.
 	require.NoError(t, patch(s.dyn, "silent", `{"spec":{"leaseDurationSeconds":60}}`))
 	a.renew(t, "silent", -time.Hour)
 	s.await(t, "silent", "has a wrong clock", conditionIs(clusterv1.ConditionClockSynced, metav1.ConditionFalse, clusterv1.ReasonManagedClusterClockOutOfSync))

@@ -15,23 +15,23 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// isAway tells whether the hub says that a cluster does not renew.
+// isAway reports whether the hub has set a cluster to Unknown because it does not renew.
 var isAway = conditionIs(clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 
-// brief makes a lease duration of one second, so that grace is five.
+// brief sets a lease duration of one second, so that the grace period is five.
 func (s *scene) brief(t testing.TB, name string) {
 	t.Helper()
 	require.NoError(t, patch(s.dyn, name, `{"spec":{"leaseDurationSeconds":1}}`))
 }
 
-// lasting makes a lease duration of two seconds, so that grace is ten: long enough
-// for an agent that renews twice a second on a machine that is busy.
+// lasting sets a lease duration of two seconds, so that the grace period is ten: long
+// enough for an agent that renews twice a second on a busy machine.
 func (s *scene) lasting(t testing.TB, name string) {
 	t.Helper()
 	require.NoError(t, patch(s.dyn, name, `{"spec":{"leaseDurationSeconds":2}}`))
 }
 
-// moreThanGrace is that of lasting.
+// moreThanGrace is longer than the grace period of lasting.
 const moreThanGrace = 11 * time.Second
 
 // renewing renews a lease twice a second until the returned function is called.
@@ -78,13 +78,13 @@ func TestAClusterIsAvailableAsLongAsItRenews(t *testing.T) {
 	require.Greater(t, time.Since(stopped), 8*time.Second)
 	soon(t, func() bool { return len(s.events(t, "steady", "AvailableUnknown")) == 1 })
 	require.Regexp(t, "^registration-controller: ", s.events(t, "steady", "AvailableUnknown")[0])
-	never(t, func() bool { return len(s.events(t, "steady", "AvailableUnknown")) > 1 }, 2*time.Second, "it is told once")
+	never(t, func() bool { return len(s.events(t, "steady", "AvailableUnknown")) > 1 }, 2*time.Second, "it is reported once")
 
 	stop = a.renewing(t, "steady", 0)
 	a.report(t, "steady", metav1.ConditionTrue)
 	never(t, func() bool { return isAway(s.get(t, "steady")) }, moreThanGrace)
 
-	// The same agent goes on with a cluster of the same name.
+	// The same agent continues with a cluster of the same name.
 	ctx := context.Background()
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "steady", metav1.DeleteOptions{}))
 	s.await(t, "steady", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
@@ -97,8 +97,8 @@ func TestAClusterIsAvailableAsLongAsItRenews(t *testing.T) {
 	stop()
 }
 
-// A cluster is judged by when the hub hears it, its clock by what it writes: a
-// clock that is wrong is shown, and the cluster stays available.
+// The hub judges a cluster by when its renewals arrive, and its clock by what they say: a
+// wrong clock is reported, and the cluster stays available.
 func TestAWrongClockIsShownAndDoesNotTakeTheClusterAway(t *testing.T) {
 	t.Parallel()
 	s := sharedHub(t)
@@ -170,7 +170,7 @@ func TestLeasesComeWithAcceptanceAndClustersWithoutThemAreUnknown(t *testing.T) 
 	never(t, func() bool {
 		_, err := leases.Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
 		return !apierrors.IsNotFound(err)
-	}, time.Second, "a cluster that nobody accepted has none")
+	}, time.Second, "a cluster that is not accepted has none")
 	a := s.admit(t, "leased", "a")
 	has := func() bool {
 		l, err := leases.Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})

@@ -37,7 +37,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
-// pid finds the process of the hub's pod by its program.
+// hubPID returns the PID of the hub's process, found by its program.
 func hubPID(t testing.TB, s *scene) int {
 	t.Helper()
 	found := 0
@@ -57,7 +57,7 @@ func hubPID(t testing.TB, s *scene) int {
 	return found
 }
 
-// held is what the hub's process holds.
+// held returns the memory of the hub's process.
 func held(t testing.TB, s *scene) memory.Usage {
 	t.Helper()
 	u, err := memory.Of(hubPID(t, s))
@@ -70,7 +70,7 @@ func TestTheWholeLifeOfAHub(t *testing.T) {
 	s := ownHub(t)
 	for _, name := range []string{"c1", "c2"} {
 		s.joined(t, s.register(t, name, "a"), name)
-		// Nobody renews from here on, however long the rest takes.
+		// There are no renewals from here on, however long the rest takes.
 		require.NoError(t, patch(s.dyn, name, `{"spec":{"leaseDurationSeconds":3600}}`))
 	}
 	t.Logf("measured: with 2 clusters %s", held(t, s))
@@ -228,7 +228,7 @@ func (s *scene) testMetrics(t *testing.T) {
 	s.letGo(t, works, "default", "held")
 }
 
-// scrape reads the metrics of the hub's process as the bearer of a token.
+// scrape reads the metrics of the hub's process with a token.
 func (s *scene) scrape(t testing.TB, token string) (int, string) {
 	t.Helper()
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", hubPID(t, s)))
@@ -271,8 +271,8 @@ func (s *scene) testRestart(t *testing.T) {
 	}
 }
 
-// rob takes away, while no hub runs, what leaves no trace in the metadata of an
-// object, and returns what waits until all of it is back.
+// rob removes, while no hub runs, things whose absence leaves no trace in the metadata of
+// an object, and returns a function that waits until all of it is back.
 func (s *scene) rob(t *testing.T) (whole func()) {
 	ctx := context.Background()
 	looks := map[string]func() (string, error){}
@@ -284,7 +284,7 @@ func (s *scene) rob(t *testing.T) (whole func()) {
 				return "", err
 			}
 			value, _, _ := unstructured.NestedFieldNoCopy(u.Object, fields...)
-			// The authority is a new one, too: its key goes with the namespace.
+			// The authority is new as well: its key is removed with the namespace.
 			return bundles.ReplaceAllString(fmt.Sprint(value), "caBundle:some"), nil
 		}
 		before, err := look()
@@ -322,8 +322,8 @@ func (s *scene) rob(t *testing.T) (whole func()) {
 		rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), clusterv1.RolePrefixManagedCluster+"c1",
 		`[{"op":"remove","path":"/subjects"}]`, "subjects",
 	)
-	// What an installer made and the process needs: the namespace with its rights,
-	// certificates and the account in it, and Services.
+	// Objects that an installer created and the process needs: the namespace with its
+	// rights, certificates and account, and Services.
 	remove := func(resource schema.GroupVersionResource, namespace, name string) {
 		api := s.dyn.Resource(resource).Namespace(namespace)
 		before, err := api.Get(ctx, name, metav1.GetOptions{})
@@ -371,8 +371,8 @@ func (s *scene) testSplit(t *testing.T) {
 	split.Spec.Replicas = &zero
 	split, err = s.kube.AppsV1().Deployments(hub.ComponentNamespace).Create(ctx, split, metav1.CreateOptions{})
 	require.NoError(t, err)
-	// The Deployment controller writes the status, so the test pauses nothing but
-	// shows one that runs.
+	// The Deployment controller overwrites the status, so the test only writes that one
+	// replica runs.
 	one := int32(1)
 	stop := make(chan struct{})
 	go func() {
@@ -426,9 +426,11 @@ func (s *scene) testRemoval(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	}))
 	s.leftovers(t, []string{"clustermanagers.operator.open-cluster-management.io"})
-	// Who creates it again needs no installer.
+	// Creating it again needs no installer.
 	_, err = s.dyn.Resource(managers).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": operatorv1.GroupVersion.String(), "kind": "ClusterManager", "metadata": map[string]any{"name": hub.Name},
+		"apiVersion": operatorv1.GroupVersion.String(),
+		"kind":       "ClusterManager",
+		"metadata":   map[string]any{"name": hub.Name},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.awaitHub(t)
@@ -439,7 +441,7 @@ func (s *scene) testRemoval(t *testing.T) {
 	}, "the hub does not go again")
 }
 
-// leftovers checks that of everything only the named definitions are left.
+// leftovers checks that only the named definitions are left.
 func (s *scene) leftovers(t *testing.T, want []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -464,7 +466,7 @@ func (s *scene) leftovers(t *testing.T, want []string) {
 	require.True(t, apierrors.IsNotFound(err), "the namespace of the certificates goes with them: %v", err)
 }
 
-// testClean removes what is left while somebody else always writes first.
+// testClean removes what is left while another writer always writes first.
 func (s *scene) testClean(t *testing.T) {
 	config, process := faults.Count(s.Config)
 	var mu sync.Mutex
@@ -500,13 +502,14 @@ func (s *scene) gone(t *testing.T) {
 	require.Empty(t, roles.Items)
 }
 
-// countOfSet is the write of how many clusters a set has.
+// countOfSet is the write of the number of clusters in a set.
 const countOfSet = "PATCH managedclustersets/status"
 
 func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
 	t.Parallel()
 	s := ownHub(t)
-	// Each is counted to its end: what is written late for the one is none of the other's.
+	// Each is counted to its end, so that a late write for one does not count for the
+	// other.
 	all := func() string { return fmt.Sprint(s.writes(t)) }
 	s.joined(t, s.register(t, "first", "a"), "first")
 	rests(t, all, time.Second)
@@ -518,7 +521,7 @@ func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
 		if n -= before[what]; n > 0 {
 			t.Logf("%d %s", n, what)
 			if what == countOfSet {
-				// However many clusters come.
+				// However many clusters join.
 				require.LessOrEqual(t, n, 2*(1+int(time.Since(began)/(10*time.Second))), "two sets are counted, each once in ten seconds")
 				continue
 			}
@@ -529,9 +532,9 @@ func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
 	require.LessOrEqual(t, total, 15)
 }
 
-// writes counts the successful changes of what a registration touches, as the
-// API server itself counts them. The certificate, which kube-controller-manager
-// writes, renewals of leases and Events are apart.
+// writes counts the successful changes of what a registration touches, from the metrics
+// of the API server. It leaves out the certificate, which kube-controller-manager writes,
+// renewals of leases, and Events.
 func (s *scene) writes(t testing.TB) map[string]int {
 	t.Helper()
 	raw, err := s.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(context.Background())

@@ -17,9 +17,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 )
 
-// TestTheHubLogsNoTokenAndNoKey lets the hub say all that it can while clusters
-// join with tokens, good and bad, and greps for what must not be said
-// (CVE-2020-8565).
+// TestTheHubLogsNoTokenAndNoKey runs the hub with verbose logs while clusters join with
+// good and bad tokens, and searches the log for secrets (CVE-2020-8565).
 func TestTheHubLogsNoTokenAndNoKey(t *testing.T) {
 	t.Parallel()
 	s := ownHub(t)
@@ -54,8 +53,11 @@ func TestTheHubLogsNoTokenAndNoKey(t *testing.T) {
 	require.Contains(t, log, "Controllers start")
 	_, secret, _ := strings.Cut(boot.Token, ".")
 	said := map[string]string{
-		"a join token": own.Token, "its signature": own.Token[strings.LastIndex(own.Token, ".")+1:], "the secret of a bootstrap token": secret,
-		"a key": "PRIVATE KEY", "a credential": "Bearer ",
+		"a join token":                    own.Token,
+		"its signature":                   own.Token[strings.LastIndex(own.Token, ".")+1:],
+		"the secret of a bootstrap token": secret,
+		"a key":                           "PRIVATE KEY",
+		"a credential":                    "Bearer ",
 	}
 	kept, err := s.kube.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

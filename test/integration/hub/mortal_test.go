@@ -24,15 +24,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// loops are some of the hub's, to be run by a test without the process.
+// loops are control loops of the hub that a test runs without the process.
 type loops struct {
 	kinds    []func(*runtime.Scheme) error
 	limits   []manager.Kind
 	register func(*manager.Manager, dynamic.Interface)
 }
 
-// run runs them with the connection until it is dead, or done says so once they have
-// begun.
+// run runs the loops with the connection until it is dead, or done returns true once they
+// have begun.
 func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
 	t.Helper()
 	dyn, err := dynamic.NewForConfig(config)
@@ -63,9 +63,10 @@ func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done
 	}
 }
 
-// rest starts the loops on what is done, and again as long as a start writes: what the
-// last life was about to say is said by the first, on a slow machine by a later one. It
-// returns what the tenth still writes, without those writes that end as but does.
+// rest starts the loops on a finished state, and again as long as a start writes: the
+// first start, or a later one on a slow machine, makes the write that the last life was
+// about to make. It returns the writes of the tenth start, without those that end with
+// but.
 func (l loops) rest(t *testing.T, config *rest.Config, but string) (writes []string) {
 	t.Helper()
 	for range 10 {
@@ -80,8 +81,9 @@ func (l loops) rest(t *testing.T, config *rest.Config, but string) (writes []str
 	return writes
 }
 
-// served is a hub whose APIs are there and of which no process runs, with namespaces;
-// and how to reach it as the process does. Nobody serves admission, so it is off.
+// served returns a hub with its APIs and namespaces but without a process, and the
+// configuration with which the process would reach it. Admission is off, because nothing
+// serves it.
 func served(t *testing.T, namespaces ...string) (*scene, *rest.Config) {
 	t.Helper()
 	s, config := processless(t)
@@ -94,7 +96,7 @@ func served(t *testing.T, namespaces ...string) (*scene, *rest.Config) {
 	return s, config
 }
 
-// withoutAdmission takes the webhooks away, which nobody serves.
+// withoutAdmission removes the webhooks, which nothing serves.
 func (s *scene) withoutAdmission(t *testing.T) {
 	t.Helper()
 	hooks := s.kube.AdmissionregistrationV1()

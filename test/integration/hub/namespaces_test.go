@@ -20,7 +20,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// entries are the managed namespaces of a cluster as set/name.
+// entries returns the managed namespaces of a cluster as set/name.
 func entries(mc *clusterv1.ManagedCluster) []string {
 	out := []string{}
 	for _, e := range mc.Status.ManagedNamespaces {
@@ -82,8 +82,7 @@ func TestAClusterIsToldTheNamespacesOfItsSets(t *testing.T) {
 	s.awaitEntries(t, "told")
 }
 
-// TestTheAgentsConditionsOfNamespacesStay is about hub and agent who write the
-// same list.
+// TestTheAgentsConditionsOfNamespacesStay has hub and agent write the same list.
 func TestTheAgentsConditionsOfNamespacesStay(t *testing.T) {
 	s := sharedHub(t)
 	require.NoError(t, s.makeSet(t, "keeps", "{managedNamespaces: [{name: one}, {name: two}]}"))
@@ -98,20 +97,20 @@ func TestTheAgentsConditionsOfNamespacesStay(t *testing.T) {
 	require.Empty(t, mc.Status.ManagedNamespaces[1].Conditions)
 	reportNamespaces(t, s, "kept")
 
-	// Events of sets make no write to the cluster.
+	// Changes of sets cause no write to the cluster.
 	quiet := s.get(t, "kept")
 	require.NoError(t, s.makeSet(t, "keeps-other", "{managedNamespaces: [{name: one}]}"))
 	s.awaitEmpty(t, "keeps-other", true, "")
 	s.patchSet(t, "keeps", `{"metadata":{"labels":{"changed":"yes"}},"spec":{"managedNamespaces":[{"name":"three"},{"name":"one"}]}}`)
-	// The next write of the hub to the cluster is the one that another change
-	// asks for, and it holds what the agent wrote.
+	// The next write of the hub to the cluster is caused by another change, and keeps
+	// what the agent wrote.
 	s.patchSet(t, "keeps", `{"spec":{"managedNamespaces":[{"name":"three"},{"name":"one"},{"name":"four"}]}}`)
 	mc = s.awaitEntries(t, "kept", "keeps/four", "keeps/one", "keeps/three")
 	require.Equal(t, quiet.Status.ManagedNamespaces, mc.Status.ManagedNamespaces[1:])
 	require.Equal(t, 1, s.versionsSince(t, quiet, mc), "writes to the cluster")
 	require.Empty(t, mc.Status.ManagedNamespaces[0].Conditions)
 
-	// What somebody else makes of the entries is put right.
+	// Changes of the entries by others are repaired.
 	require.NoError(
 		t,
 		patch(s.dyn, "kept", `{"status":{"managedNamespaces":[{"clusterSet":"keeps","name":"one"},{"clusterSet":"nobody","name":"wanted"}]}}`, "status"),
@@ -119,7 +118,7 @@ func TestTheAgentsConditionsOfNamespacesStay(t *testing.T) {
 	s.awaitEntries(t, "kept", "keeps/four", "keeps/one", "keeps/three")
 }
 
-// versionsSince counts the versions of a cluster after one up to another.
+// versionsSince counts the versions of a cluster after from, up to to.
 func (s *scene) versionsSince(t testing.TB, from, to *clusterv1.ManagedCluster) int {
 	t.Helper()
 	w, err := s.dyn.Resource(clusters).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + from.Name, ResourceVersion: from.ResourceVersion})
@@ -147,7 +146,7 @@ func TestNamespacesOfAllClustersOfTheGlobalSet(t *testing.T) {
 			metav1.PatchOptions{},
 		)
 		require.NoError(t, err)
-		// The clusters of all other tests lose it, too, before the next one begins.
+		// The clusters of all other tests lose it as well before the next test begins.
 		soon(t, func() bool {
 			list, err := s.dyn.Resource(clusters).List(context.Background(), metav1.ListOptions{})
 			require.NoError(t, err)

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what is to come. One that passes does
-	// not wait for it, so it is meant for a slow and busy machine.
+	// patience is how long a test waits for what must happen. A passing test does not
+	// wait for its end, so it is chosen for a slow and busy machine.
 	patience = 3 * time.Minute
 	tick     = 20 * time.Millisecond
 )
 
-// eventually looks for as long as patience lasts.
+// eventually polls ok until patience is over.
 func eventually(ok func() bool) bool { return harness.Until(patience, ok) }
 
-// soon fails the test unless it becomes so. The message and its arguments are as
-// those of require; what only the last look tells is given as a pointer.
+// soon fails the test unless ok returns true within patience. The message and its
+// arguments are as in require; values that only the last poll sets are given as pointers.
 func soon(t testing.TB, ok func() bool, message ...any) {
 	t.Helper()
 	if eventually(ok) {
@@ -38,14 +38,14 @@ func soon(t testing.TB, ok func() bool, message ...any) {
 	require.Fail(t, "it did not become so", message...)
 }
 
-// never fails the test when it becomes so within a time.
+// never fails the test when ok returns true within a time.
 func never(t testing.TB, ok func() bool, during time.Duration, message ...any) {
 	t.Helper()
 	require.False(t, harness.Until(during, ok), message...)
 }
 
-// rests waits until what is looked at stays as it is for a time: the last writes of
-// a hub that has nothing more to do may still be under way.
+// rests waits until the polled state stays the same for a time: the last writes of a hub
+// that has nothing more to do may still be in flight.
 func rests(t testing.TB, look func() string, during time.Duration, message ...any) string {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -58,16 +58,16 @@ func rests(t testing.TB, look func() string, during time.Duration, message ...an
 	return ""
 }
 
-// settled waits until RBAC that was just made counts.
+// settled retries until newly written RBAC takes effect.
 func settled(t testing.TB, try func() error) {
 	t.Helper()
 	var err error
 	soon(t, func() bool { err = try(); return err == nil }, "%v", &err)
 }
 
-// reached makes a request once that a webhook is asked about, and again as long
-// as the API server does not reach the webhook: it learns some time after a hub
-// came or went where the hub is, or that nobody is to be asked any more.
+// reached makes a request that goes through a webhook, and retries while the API server
+// does not reach the webhook: it learns of a hub that was started or removed only after
+// some time.
 func reached(t testing.TB, try func() error) {
 	t.Helper()
 	var err error

@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// placementLoop is the one of placements.
+// placementLoop is the control loop for placements.
 var placementLoop = loops{
 	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme},
 	limits: []manager.Kind{{Example: &clusterv1.ManagedCluster{}, Packed: true}},
@@ -37,17 +37,18 @@ var placementLoop = loops{
 	},
 }
 
-// union follows the decisions of a placement by a watch of its own, and keeps what
-// a reader finds after every single write.
+// union watches the decisions of a placement, and records what a reader finds after every
+// single write.
 type union struct {
 	mu      sync.Mutex
 	objects map[string][]string
-	// watched must be selected, missing are those that were not, once.
+	// watched holds the clusters that must be selected, missing the ones that were not at
+	// some point.
 	watched, missing map[string]bool
 	seen             int
 }
 
-// follow starts to follow the decisions of the placement p of a namespace.
+// follow starts to watch the decisions of the placement p of a namespace.
 func (f *field) follow(t *testing.T) *union {
 	t.Helper()
 	u := &union{objects: map[string][]string{}, watched: map[string]bool{}, missing: map[string]bool{}}
@@ -62,14 +63,14 @@ func (f *field) follow(t *testing.T) *union {
 			}
 			var d clusterv1beta1.PlacementDecision
 			if json.Unmarshal(raw, &d) == nil {
-				u.note(string(event.Type), &d)
+				u.record(string(event.Type), &d)
 			}
 		}
 	}()
 	return u
 }
 
-func (u *union) note(kind string, d *clusterv1beta1.PlacementDecision) {
+func (u *union) record(kind string, d *clusterv1beta1.PlacementDecision) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.seen++
@@ -91,8 +92,8 @@ func (u *union) note(kind string, d *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// hold says which clusters have to be selected from now on.
-func (u *union) hold(names ...string) {
+// requireSelected sets the clusters that have to be selected from now on.
+func (u *union) requireSelected(names ...string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.watched = map[string]bool{}
@@ -101,7 +102,7 @@ func (u *union) hold(names ...string) {
 	}
 }
 
-// lost are the clusters that were missing at any moment.
+// lost returns the clusters that were missing at any time.
 func (u *union) lost() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -116,10 +117,9 @@ func selectedIn(d *clusterv1beta1.PlacementDecision) []string {
 	return out
 }
 
-// TestThePlacementLoopMayDieAfterEveryWrite lets each life of the loop make one
-// write: when a placement is new, when its groups are cut anew, so that every
-// cluster moves, and when fewer clusters are wanted. No cluster that stays is ever
-// missing from the decisions.
+// TestThePlacementLoopMayDieAfterEveryWrite ends the loop after every write: when a
+// placement is new, when its groups change, so that every cluster moves, and when fewer
+// clusters are wanted. No cluster that stays is ever missing from the decisions.
 func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	s, config := served(t, "apps")
@@ -149,13 +149,13 @@ func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 	}
 	f.place(t, "p", `{"numberOfClusters":5,"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":2}}}`)
 	dying("a new placement", 6, "0: k0 k1", "1: k2 k3", "2: k4")
-	u.hold("k0", "k1", "k2", "k3", "k4")
+	u.requireSelected("k0", "k1", "k2", "k3", "k4")
 	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1}}}`)
 	dying("groups of one", 6, "0: k0", "1: k1", "2: k2", "3: k3", "4: k4", "5: k5")
-	u.hold(all...)
+	u.requireSelected(all...)
 	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":4}}}`)
 	dying("groups of four", 5, "0: k0 k1 k2 k3", "1: k4 k5")
-	u.hold("k0", "k1")
+	u.requireSelected("k0", "k1")
 	f.place(t, "p", `{"numberOfClusters":2}`)
 	dying("fewer clusters", 2, "0: k0 k1")
 	u.mu.Lock()
@@ -163,8 +163,8 @@ func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 	require.Greater(t, u.seen, 15, "the watch saw the writes")
 }
 
-// TestAPlacementAtRestCostsNothing starts the loop on placements that are decided,
-// and wants no write and no read of it beyond its watches.
+// TestAPlacementAtRestCostsNothing starts the loop on placements that are decided, and
+// expects no writes, and no reads other than its watches.
 func TestAPlacementAtRestCostsNothing(t *testing.T) {
 	t.Parallel()
 	s, config := served(t, "apps")
@@ -180,7 +180,7 @@ func TestAPlacementAtRestCostsNothing(t *testing.T) {
 	}
 	counted, process := faults.Count(config)
 	placementLoop.run(t, counted, nil, done)
-	// Two objects and their contents, one, and two statuses; nothing twice.
+	// Two objects and their contents, one more, and two statuses; nothing twice.
 	var writes []string
 	for _, w := range process.Seen() {
 		if !strings.HasSuffix(w, "/events") {
@@ -201,13 +201,14 @@ func TestAPlacementAtRestCostsNothing(t *testing.T) {
 	}
 }
 
-// heartbeat reports conditions of a cluster some times, for longer than the loop
-// gathers changes.
+// heartbeat reports conditions of a cluster several times, for longer than the loop's
+// batching delay.
 func (s *scene) heartbeat(t *testing.T, name string) {
 	t.Helper()
 	for i := range 3 {
 		body := fmt.Sprintf(
-			`{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"%d","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+			`{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"%d",
+				"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 			i,
 		)
 		_, err := s.dyn.Resource(clusters).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")

@@ -29,8 +29,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
-// debugger asks the debug endpoint of placement, as the contract's Service is
-// reached: under its name, by the authority that the hub publishes.
+// debugger calls the debug endpoint of placement the way its Service is reached: under
+// its name, and trusting the authority that the hub publishes.
 type debugger struct {
 	client *http.Client
 	base   string
@@ -52,8 +52,9 @@ func (f *field) debugger(t *testing.T) *debugger {
 	return &debugger{client: &http.Client{Transport: transport}, base: "https://127.0.0.1:" + string(port[1])}
 }
 
-// ask returns code and body of an answer; 0 where there is none.
-func (d *debugger) ask(method, path, token, body string) (int, string) {
+// call sends a request and returns code and body of the answer; the code is 0 when there
+// is none.
+func (d *debugger) call(method, path, token, body string) (int, string) {
 	r, err := http.NewRequestWithContext(context.Background(), method, d.base+path, strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error()
@@ -71,12 +72,12 @@ func (d *debugger) ask(method, path, token, body string) (int, string) {
 	return response.StatusCode, string(raw)
 }
 
-// awaitCode asks until the answer has that code, and returns its body.
+// awaitCode sends a request until the answer has this code, and returns its body.
 func (d *debugger) awaitCode(t *testing.T, code int, method, path, token, body string) string {
 	t.Helper()
 	last, text := 0, ""
 	soon(t, func() bool {
-		last, text = d.ask(method, path, token, body)
+		last, text = d.call(method, path, token, body)
 		return last == code
 	}, "%s %s: %d wanted, %d: %s", method, path, code, &last, &text)
 	return text
@@ -113,8 +114,8 @@ func (f *field) allow(t *testing.T, account string, verbs ...string) (token stri
 	return f.As(t, f.namespace, account).BearerToken
 }
 
-// TestPlacementsAreExplainedOverHTTP asks the debug endpoint of a hub, and wants
-// the answer that the plugin computes.
+// TestPlacementsAreExplainedOverHTTP calls the debug endpoint of a hub, and expects the
+// answer that the plugin computes.
 func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	f, names := newField(t, "pdebug", 3)
 	f.place(
@@ -124,7 +125,7 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	f.awaitGroups(t, "p", "0: "+names[0])
 	d := f.debugger(t)
 	reader, maker, other := f.allow(t, "reader", "get"), f.allow(t, "maker", "create"), f.allow(t, "other")
-	code, text := d.ask("GET", "/debug/placements/pdebug/p", reader, "")
+	code, text := d.call("GET", "/debug/placements/pdebug/p", reader, "")
 	require.Zero(t, code, "the port is closed while the gate is off: %s", text)
 
 	pid := hubPID(t, f.scene)
@@ -141,7 +142,7 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	}, {
 		ClusterName: names[2],
 	}}, got.AggregatedScores)
-	require.Len(t, got.Clusters, 3, "of clusters in no set of the namespace nobody is told")
+	require.Len(t, got.Clusters, 3, "clusters outside the sets of the namespace are not disclosed")
 	require.True(t, got.Live.Same)
 	c, err := fleet.Connect(f.Config, "hub")
 	require.NoError(t, err)
@@ -155,7 +156,8 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	require.Equal(t, want.Groups, got.Groups)
 	require.Equal(t, want.Live, got.Live)
 
-	trial := `{"metadata":{"name":"trial","namespace":"pdebug"},"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}}`
+	trial := `{"metadata":{"name":"trial","namespace":"pdebug"},
+		"spec":{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}}`
 	got = verdict.Explanation{}
 	require.NoError(t, json.Unmarshal([]byte(d.awaitCode(t, http.StatusOK, "POST", "/debug/placements/", maker, trial)), &got))
 	require.Equal(t, "trial", got.Placement.Metadata.Name)
@@ -183,16 +185,16 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 		"create elsewhere":         {"POST", "/debug/placements/", maker, strings.ReplaceAll(trial, "pdebug", "default")},
 		"without that to the path": {"GET", "/debug/placements/pdebug/p", f.As(t, "default", "stranger").BearerToken, ""},
 	} {
-		code, text := d.ask(tc.method, tc.path, tc.token, tc.body)
+		code, text := d.call(tc.method, tc.path, tc.token, tc.body)
 		require.Equal(t, http.StatusForbidden, code, "%s: %s", what, text)
 		require.Contains(t, text, "user does not have permission to", what)
 	}
-	code, _ = d.ask("GET", "/debug/placements/pdebug/p", "no token of this cluster", "")
+	code, _ = d.call("GET", "/debug/placements/pdebug/p", "no token of this cluster", "")
 	require.Equal(t, http.StatusUnauthorized, code)
 
 	f.manage(t, `{"spec":{"placementConfiguration":{"featureGates":[{"feature":"PlacementDebugServer","mode":"Disable"}]}}}`)
 	soon(t, func() bool {
-		code, _ := d.ask("GET", "/debug/placements/pdebug/p", reader, "")
+		code, _ := d.call("GET", "/debug/placements/pdebug/p", reader, "")
 		_, err := f.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(context.Background(), operatorv1.SecretPlacementDebugServingCert, metav1.GetOptions{})
 		return code == 0 && apierrors.IsNotFound(err)
 	}, "port and certificate go with the gate")

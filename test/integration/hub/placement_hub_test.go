@@ -58,7 +58,8 @@ func TestGroupsOfDecisions(t *testing.T) {
 	}
 	f.place(
 		t, "p",
-		`{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1,"decisionGroups":[{"groupName":"canary","groupClusterSelector":{"labelSelector":{"matchLabels":{"canary":"true"}}}}]}}}`,
+		`{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1,
+			"decisionGroups":[{"groupName":"canary","groupClusterSelector":{"labelSelector":{"matchLabels":{"canary":"true"}}}}]}}}`,
 	)
 	f.awaitGroups(t, "p", "canary 0: pgroups-2", "canary 1: pgroups-3", "2: pgroups-0", "3: pgroups-1")
 	f.awaitVerdict(t, "p", satisfiedKind, "True AllDecisionsScheduled")
@@ -85,12 +86,12 @@ func TestWithoutASetNothingIsSelected(t *testing.T) {
 		t, f.warned(t, f.namespace, `{"clusterSets":["psets","other"]}`),
 		`spec.clusterSets[1]: namespace psets has no ManagedClusterSetBinding "other"`,
 	)
-	require.Contains(t, f.warned(t, "default", `{}`), "namespace default has no ManagedClusterSetBinding, so that nothing is selected")
+	require.Contains(t, f.warned(t, "default", `{}`), "namespace default has no ManagedClusterSetBinding, so nothing is selected")
 	require.NoError(t, f.dyn.Resource(clusterSets).Delete(t.Context(), f.set, metav1.DeleteOptions{}))
 	f.awaitGroups(t, "p", "0:")
 }
 
-// warned is what the API server warns of where a placement is made.
+// warned returns the warnings of the API server when a placement is created.
 func (f *field) warned(t *testing.T, namespace, spec string) string {
 	t.Helper()
 	w := &warnings{}
@@ -140,7 +141,7 @@ func TestBadPlacementsAreRefusedAndStoredOnesHarmNobody(t *testing.T) {
 
 	f.place(t, "p", `{"numberOfClusters":1}`)
 	f.awaitGroups(t, "p", "0: pbad-0")
-	// As if it had been stored while admission was away.
+	// Store it while admission is off.
 	hooks := f.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	const name = "placementvalidators.admission.cluster.open-cluster-management.io"
 	require.True(t, eventually(func() bool {
@@ -175,7 +176,9 @@ func TestExpressionsSeeTheWholeCluster(t *testing.T) {
 	require.NoError(t, patch(f.dyn, "pcel-1", `{"status":{"version":{"kubernetes":"1.36.3"},"clusterClaims":[{"name":"region","value":"eu"}]}}`, "status"))
 	f.place(
 		t, "p",
-		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.metadata.annotations[\"tier\"] == \"gold\"","managedCluster.status.version.kubernetes == \"1.36.3\""]}}}]}`,
+		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":[
+			"managedCluster.metadata.annotations[\"tier\"] == \"gold\"",
+			"managedCluster.status.version.kubernetes == \"1.36.3\""]}}}]}`,
 	)
 	f.awaitGroups(t, "p", "0: pcel-1")
 	f.place(t, "claim", `{"predicates":[{"requiredClusterSelector":{"claimSelector":{"matchExpressions":[{"key":"region","operator":"In","values":["eu"]}]}}}]}`)

@@ -34,8 +34,8 @@ type field struct {
 	namespace, set string
 }
 
-// newField makes namespace, set and binding on the shared hub, with clusters
-// <name>-0 and so on that are available.
+// newField creates a namespace, a set and a binding on the shared hub, with available
+// clusters <name>-0 and so on.
 func newField(t *testing.T, name string, count int) (*field, []string) {
 	t.Helper()
 	f := &field{scene: sharedHub(t), namespace: name, set: name}
@@ -50,7 +50,7 @@ func newField(t *testing.T, name string, count int) (*field, []string) {
 	return f, names
 }
 
-// bind makes a set if there is none, and binds it.
+// bind creates a set if there is none, and binds it.
 func (f *field) bind(t *testing.T, set string) {
 	t.Helper()
 	s := decoded(t, fmt.Sprintf(`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSet","metadata":{"name":%q},"spec":{}}`, set))
@@ -68,7 +68,7 @@ func (f *field) bind(t *testing.T, set string) {
 	require.NoError(t, err)
 }
 
-// add makes a cluster of the set.
+// add creates a cluster in the set.
 func (f *field) add(name string, labels map[string]string) error {
 	mc := cluster(name)
 	mc.Labels = map[string]string{clusterv1.LabelClusterSet: f.set}
@@ -76,13 +76,13 @@ func (f *field) add(name string, labels map[string]string) error {
 	return create(f.dyn, mc)
 }
 
-// join makes a cluster of the set that is available, so that no taint of the hub
-// keeps it out.
+// join creates an available cluster in the set, so that no taint of the hub keeps it out.
 func (f *field) join(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	f.Claim(t, name)
 	settled(t, func() error { return f.add(name, labels) })
-	body := `{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	body := `{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"m",
+		"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 	require.NoError(t, patch(f.dyn, name, body, "status"))
 	f.await(t, name, "is without taints", func(mc *clusterv1.ManagedCluster) bool { return mc != nil && len(mc.Spec.Taints) == 0 })
 }
@@ -103,7 +103,7 @@ func (f *field) placement(t *testing.T, name string) *clusterv1beta1.Placement {
 	return p
 }
 
-// objects are the decisions of a placement by name.
+// objects returns the decisions of a placement, sorted by name.
 func (f *field) objects(t *testing.T, name string) []clusterv1beta1.PlacementDecision {
 	t.Helper()
 	list, err := f.dyn.Resource(decisions).Namespace(f.namespace).List(context.Background(), metav1.ListOptions{
@@ -120,8 +120,8 @@ func (f *field) objects(t *testing.T, name string) []clusterv1beta1.PlacementDec
 	return out
 }
 
-// groups are the decisions of a placement as "name index: clusters", without the
-// name where there is none.
+// groups returns the decisions of a placement as "name index: clusters"; the name is left
+// out when it is empty.
 func (f *field) groups(t *testing.T, name string) []string {
 	t.Helper()
 	var out []string
@@ -132,8 +132,8 @@ func (f *field) groups(t *testing.T, name string) []string {
 	return out
 }
 
-// satisfied tells whether the status of the current generation counts these clusters
-// and says that all are decided.
+// satisfied reports whether the status of the current generation counts this many
+// clusters and has all of them decided.
 func (f *field) satisfied(t *testing.T, name string, selected int) bool {
 	t.Helper()
 	p := f.placement(t, name)
@@ -168,7 +168,7 @@ func (f *field) awaitVerdict(t *testing.T, name, kind, want string) string {
 	return last.Message
 }
 
-// change merges a patch into an object of the namespace.
+// merge merges a patch into an object of the namespace.
 func (f *field) merge(t *testing.T, resource, name, body string, sub ...string) {
 	t.Helper()
 	gvr := map[string]func() (any, error){

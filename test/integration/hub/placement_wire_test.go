@@ -23,8 +23,8 @@ import (
 
 var scores = clusterv1alpha1.GroupVersion.WithResource("addonplacementscores")
 
-// score writes a score of a cluster, valid until a moment, or for ever where there
-// is none.
+// score writes a score of a cluster, valid until a point in time, or without end when
+// until is empty.
 func (f *field) score(t *testing.T, cluster string, value int, until string) {
 	t.Helper()
 	u := decoded(t, `{"apiVersion":"cluster.open-cluster-management.io/v1alpha1","kind":"AddOnPlacementScore","metadata":{"name":"usage"}}`)
@@ -35,8 +35,8 @@ func (f *field) score(t *testing.T, cluster string, value int, until string) {
 	require.NoError(t, err)
 }
 
-// told are the Events on a placement as "type reason/action decision: note".
-func (f *field) told(t *testing.T, name string) []string {
+// eventsOf returns the Events on a placement as "type reason/action decision: note".
+func (f *field) eventsOf(t *testing.T, name string) []string {
 	t.Helper()
 	list, err := f.kube.EventsV1().Events(f.namespace).List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -54,8 +54,8 @@ func (f *field) told(t *testing.T, name string) []string {
 	return out
 }
 
-// TestScoresOfAddOnsRankClusters follows scores that come, change and expire, as a
-// prioritizer and as an expression read them, and the Events that tell of it.
+// TestScoresOfAddOnsRankClusters adds, changes and expires scores that a prioritizer and
+// an expression read, and checks the Events.
 func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	f, names := newField(t, "pscore", 2)
 	for _, name := range names {
@@ -64,11 +64,13 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	}
 	f.place(
 		t, "p",
-		`{"numberOfClusters":1,"scoreRateLimit":"0s","prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"usage","scoreName":"cpu"}}}]}}`,
+		`{"numberOfClusters":1,"scoreRateLimit":"0s",
+			"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"usage","scoreName":"cpu"}}}]}}`,
 	)
 	f.place(
 		t, "cel",
-		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.scores(\"usage\").exists(s, s.name == \"cpu\" && s.value > 80)"]}}}]}`,
+		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":[
+			"managedCluster.scores(\"usage\").exists(s, s.name == \"cpu\" && s.value > 80)"]}}}]}`,
 	)
 	f.awaitGroups(t, "p", "0: "+names[0])
 	f.awaitGroups(t, "cel", "0:")
@@ -77,14 +79,14 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	f.score(t, names[0], 90, "null")
 	f.awaitGroups(t, "p", "0: "+names[0])
 	f.awaitGroups(t, "cel", "0: "+names[0])
-	// Nothing but time makes the difference from here on.
+	// From here on, only time passes.
 	f.score(t, names[0], 90, fmt.Sprintf("%q", time.Now().Add(2*time.Second).UTC().Format(time.RFC3339)))
 	f.awaitGroups(t, "p", "0: "+names[1])
 	f.awaitGroups(t, "cel", "0:")
 
 	var told []string
 	soon(t, func() bool {
-		told = f.told(t, "p")
+		told = f.eventsOf(t, "p")
 		return slices.ContainsFunc(told, func(text string) bool { return strings.HasPrefix(text, "Warning ") })
 	}, "%v", &told)
 	require.Equal(t, "Normal DecisionCreate/DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace pscore", told[0])
@@ -93,7 +95,8 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	require.Contains(t, told, "Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:90 pscore-1:70 ")
 	require.Contains(
 		t, told,
-		"Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore: AddOnPlacementScores pscore-0/usage expired",
+		"Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p "+
+			"in namespace pscore: AddOnPlacementScores pscore-0/usage expired",
 	)
 }
 
@@ -136,8 +139,8 @@ func TestClustersAreSpreadOverPlaces(t *testing.T) {
 	f.awaitGroups(t, "hard", "0: pspread-0 pspread-1 pspread-2 pspread-3")
 }
 
-// TestSeveralSetsAreOneField binds, selects and takes away sets by label of the set
-// and by selector.
+// TestSeveralSetsAreOneField binds, selects and removes sets with clusters by label and
+// by selector.
 func TestSeveralSetsAreOneField(t *testing.T) {
 	f, _ := newField(t, "pfield", 0)
 	join := func(set, name string, labels map[string]string) {

@@ -35,8 +35,8 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// TestClusterProfiles goes through the gate on one hub, because the gate is of
-// the hub as a whole.
+// TestClusterProfiles switches the gate on one hub, because the gate applies to the whole
+// hub.
 func TestClusterProfiles(t *testing.T) {
 	t.Parallel()
 	s := ownHub(t)
@@ -64,8 +64,8 @@ func (s *scene) gate(t testing.TB, mode string) {
 	require.NoError(t, err)
 }
 
-// awaitKept waits for what the ClusterManager says about profiles; the empty
-// status is that it says nothing.
+// awaitKept waits for what the ClusterManager reports about profiles; an empty status
+// means that it reports nothing.
 func (s *scene) awaitKept(t testing.TB, status metav1.ConditionStatus, message string) {
 	t.Helper()
 	var last *metav1.Condition
@@ -88,7 +88,7 @@ func (s *scene) hasProfiles(t testing.TB) bool {
 	return err == nil
 }
 
-// awaitProfiles waits until exactly these are the profiles in a namespace.
+// awaitProfiles waits until a namespace has exactly these profiles.
 func (s *scene) awaitProfiles(t testing.TB, namespace string, want ...string) {
 	t.Helper()
 	var last []string
@@ -202,7 +202,7 @@ func (s *scene) testProfilesBySelector(t *testing.T) {
 	require.NoError(t, s.bind(t, bindings, "selected", "some", "{clusterSet: some}"))
 	require.NoError(t, s.bind(t, bindings, "selected", "first", "{clusterSet: first}"))
 	s.awaitProfiles(t, "selected", "s1", "s2")
-	// The size of the set stays, its members do not.
+	// The set keeps its size but changes its members.
 	s.patchSet(t, "some", `{"spec":{"clusterSelector":{"labelSelector":{"matchExpressions":[{"key":"env","operator":"In","values":["s1","s3"]}]}}}}`)
 	s.awaitProfiles(t, "selected", "s1", "s3")
 	s.patchSet(t, "some", `{"spec":{"clusterSelector":{"labelSelector":{"matchExpressions":[{"key":"env","operator":"In","values":["nobody"]}]}}}}`)
@@ -221,7 +221,8 @@ func (s *scene) testProfileShows(t *testing.T) {
 	s.relabel(t, "seen", map[string]any{"shown": "yes"})
 	require.NoError(t, patch(s.dyn, "seen", `{"status":{"version":{"kubernetes":"v1.36.3"},"clusterClaims":[{"name":"region","value":"north"}],
 		"conditions":[{"type":"ManagedClusterJoined","status":"True","reason":"ManagedClusterJoined","message":"j","lastTransitionTime":"2026-08-01T12:00:00Z"},
-		{"type":"ManagedClusterConditionAvailable","status":"True","reason":"ManagedClusterAvailable","message":"a","lastTransitionTime":"2026-08-01T12:00:00Z"}]}}`, "status"))
+		{"type":"ManagedClusterConditionAvailable","status":"True","reason":"ManagedClusterAvailable","message":"a",
+		"lastTransitionTime":"2026-08-01T12:00:00Z"}]}}`, "status"))
 	p := s.awaitProfile(t, "shown", "seen", func(p *multiclusterv1alpha1.ClusterProfile) bool {
 		return apimeta.IsStatusConditionTrue(p.Status.Conditions, multiclusterv1alpha1.ConditionControlPlaneHealthy) && len(p.Status.Properties) == 1
 	})
@@ -241,7 +242,8 @@ func (s *scene) testProfileShows(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, patch(s.dyn, "seen", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"elsewhere"}}}`))
 	require.NoError(t, patch(s.dyn, "seen", `{"status":{"version":{"kubernetes":"v1.37.0"},"clusterClaims":null,
-		"conditions":[{"type":"ManagedClusterConditionAvailable","status":"False","reason":"Down","message":"d","lastTransitionTime":"2026-08-01T13:00:00Z"}]}}`, "status"))
+		"conditions":[{"type":"ManagedClusterConditionAvailable","status":"False","reason":"Down","message":"d",
+		"lastTransitionTime":"2026-08-01T13:00:00Z"}]}}`, "status"))
 	s.awaitProfile(t, "shown", "seen", func(p *multiclusterv1alpha1.ClusterProfile) bool {
 		return p.Status.Version.Kubernetes == "v1.37.0" && len(p.Status.Properties) == 0 &&
 			apimeta.IsStatusConditionFalse(p.Status.Conditions, multiclusterv1alpha1.ConditionControlPlaneHealthy) &&
@@ -261,7 +263,8 @@ func (s *scene) foreign(t testing.TB, namespace, name string) *unstructured.Unst
 	t.Helper()
 	u := parsed(
 		t,
-		`{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {labels: {x-k8s.io/cluster-manager: other}}, spec: {displayName: d, clusterManager: {name: other}}}`,
+		`{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, `+
+			`metadata: {labels: {x-k8s.io/cluster-manager: other}}, spec: {displayName: d, clusterManager: {name: other}}}`,
 	)
 	u.SetName(name)
 	u, err := s.dyn.Resource(profiles).Namespace(namespace).Create(t.Context(), u, metav1.CreateOptions{})
@@ -289,7 +292,8 @@ func (s *scene) testForeignProfiles(t *testing.T) {
 	)
 	require.NoError(t, err)
 	own = s.awaitProfile(t, "foreign", "f2", func(p *multiclusterv1alpha1.ClusterProfile) bool {
-		return p.Labels[multiclusterv1alpha1.LabelClusterManager] == "open-cluster-management" && p.Labels["mine"] == "stays" && p.Spec.DisplayName == "f2" && p.UID == own.UID
+		return p.Labels[multiclusterv1alpha1.LabelClusterManager] == "open-cluster-management" && p.Labels["mine"] == "stays" &&
+			p.Spec.DisplayName == "f2" && p.UID == own.UID
 	})
 	_, err = api.Patch(t.Context(), "f2", types.MergePatchType, []byte(`{"spec":{"clusterManager":{"name":"other"}}}`), metav1.PatchOptions{})
 	require.True(t, apierrors.IsInvalid(err), "the manager cannot be changed: %v", err)
@@ -320,7 +324,7 @@ func (s *scene) testProfilesGo(t *testing.T) {
 	require.NoError(t, s.dyn.Resource(clusters).Delete(t.Context(), "g2", metav1.DeleteOptions{}))
 	s.awaitProfiles(t, "goes")
 
-	// A namespace that goes gets no new one, and its removal is not held up.
+	// A terminating namespace gets no new profile, and its removal is not held up.
 	_, err := s.kube.CoreV1().ConfigMaps("goes").Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}},
 	}, metav1.CreateOptions{})
@@ -368,8 +372,8 @@ func (s *scene) testProfilesAtRest(t *testing.T) {
 	s.awaitEntries(t, "r1", "rests/n")
 	require.NoError(t, s.bind(t, bindings, "rest", "global", "{clusterSet: global}"))
 	s.awaitBound(t, "rest", "global", metav1.ConditionTrue, clusterv1beta2.ReasonClusterSetBound, "")
-	// A profile of another cluster that comes after all that is the sign that the
-	// loop has seen it.
+	// A profile of another cluster that appears after all that shows that the loop has
+	// seen it.
 	s.member(t, "r2", map[string]string{clusterv1.LabelClusterSet: "rests"})
 	s.awaitProfile(t, "rest", "r2", func(*multiclusterv1alpha1.ClusterProfile) bool { return true })
 	after := s.awaitProfile(t, "rest", "r1", func(*multiclusterv1alpha1.ClusterProfile) bool { return true })

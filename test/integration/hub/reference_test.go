@@ -27,7 +27,7 @@ import (
 // a hub with its admission, strictly and without storing it.
 func TestTheExamplesOfTheReferenceAreAdmitted(t *testing.T) {
 	s := sharedHub(t)
-	// Those of a managed cluster, and of a gate that is off.
+	// Definitions for a managed cluster, and for a gate that is off.
 	for _, name := range []string{
 		crd.Klusterlets, crd.ClusterProfiles, "appliedmanifestworks.work.open-cluster-management.io", "clusterclaims.cluster.open-cluster-management.io",
 	} {
@@ -66,7 +66,7 @@ func namespaced(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
-// serve installs a definition for the time of a test, unless it is there.
+// serve installs a definition for the duration of a test, unless it exists.
 func (s *scene) serve(t *testing.T, name string) {
 	t.Helper()
 	served := s.dyn.Resource(definitions)

@@ -29,8 +29,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// collector is the loop gc, run beside the hub's own under the hub's token; change
-// is what is different of its connection and of what it sees.
+// collector is the loop gc, run next to the hub's own with the hub's token. change
+// modifies its connection and thus what it sees.
 func (s *scene) collector(t *testing.T, kinds []manager.Kind, change func(*rest.Config)) *manager.Manager {
 	t.Helper()
 	config := s.As(t, hub.Namespace, hub.Name)
@@ -54,10 +54,9 @@ func runs(t *testing.T, m *manager.Manager) {
 	t.Cleanup(func() { require.NoError(t, <-done) })
 }
 
-// TestWorksOfAClusterThatIsBackAreNotDeleted lets a cache believe that a cluster
-// went which is there: it holds clusters with a label alone. So it is for a
-// moment when somebody makes a cluster and its works anew, and the works are seen
-// first.
+// TestWorksOfAClusterThatIsBackAreNotDeleted runs a loop whose cache, which is limited to
+// clusters with a label, misses an existing cluster. The same happens for a moment when a
+// cluster and its works are created again, and the works are seen first.
 func TestWorksOfAClusterThatIsBackAreNotDeleted(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "back", "a")
@@ -89,16 +88,16 @@ func TestWorksOfAClusterThatIsBackAreNotDeleted(t *testing.T) {
 	}, 2*time.Second)
 }
 
-// late is a connection by which one watch tells nothing while it is shut.
+// late is a connection with one watch that delivers nothing while it is shut.
 type late struct {
 	next     http.RoundTripper
 	resource string
-	// object is the one whose reads and writes count and may be held.
+	// object is the object whose reads and writes are counted and may be held.
 	object string
-	// lists counts the lists of one namespace, reads and patches those of the object,
-	// but for its status.
+	// lists counts the lists of one namespace; reads and patches count those of the
+	// object, without its status.
 	lists, reads, patches atomic.Int32
-	// held makes a patch of the object wait until it is closed, and fail then.
+	// held makes a patch of the object wait until the channel is closed, and then fail.
 	held chan struct{}
 	mu   sync.Mutex
 	flow chan struct{}
@@ -152,7 +151,7 @@ type lateBody struct {
 	line *late
 }
 
-// Read holds back what has come.
+// Read holds back data that has arrived.
 func (b *lateBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if flow := b.line.flowing(); flow != nil {
@@ -161,17 +160,18 @@ func (b *lateBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore makes a work for the next
-// cluster of a name as soon as the one before is gone, which the loop hears late. The
-// hub's own loop lets the cluster go; the one of the test knows that nothing is left,
-// cannot write that, and so looks again when the work is there.
+// TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore creates a work for the next
+// cluster of a name as soon as the one before is gone, which the loop learns late. The
+// hub's own loop removes the cluster's finalizer; the one of the test knows that nothing
+// is left, cannot write that, and so reconciles again when the work exists.
 func TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore(t *testing.T) {
 	for name, unseen := range map[string]bool{"replaced": false, "replaced-unseen": true} {
 		t.Run(name, func(t *testing.T) { worksOfTheNext(t, name, unseen) })
 	}
 }
 
-// worksOfTheNext does it for one cluster; unseen works are heard of late, too.
+// worksOfTheNext does it for one cluster; with unseen, the loop learns late of the works
+// as well.
 func worksOfTheNext(t *testing.T, name string, unseen bool) {
 	s := sharedHub(t)
 	s.register(t, name, "a")
@@ -222,7 +222,7 @@ func worksOfTheNext(t *testing.T, name string, unseen bool) {
 		soon(t, next.Load, "the loop does not see the work")
 	}
 	release()
-	soon(t, func() bool { return deleted() || line.reads.Load() > before }, "the loop does not look whether the cluster is there")
+	soon(t, func() bool { return deleted() || line.reads.Load() > before }, "the loop does not check that the cluster exists")
 	require.False(t, deleted(), "the loop takes the cluster for one that is there")
 	line.open()
 	soon(t, gone.Load, "the loop does not see that the cluster is gone")
@@ -231,8 +231,8 @@ func worksOfTheNext(t *testing.T, name string, unseen bool) {
 	never(t, deleted, 2*time.Second, "the cluster had left nothing")
 }
 
-// TestTheOrderOfDeletionIsNotThatInWhichWatchesTell lets a hub see that a cluster
-// goes before it sees the add-on that was made earlier.
+// TestTheOrderOfDeletionIsNotThatInWhichWatchesTell lets a hub see the deletion of a
+// cluster before it sees the add-on that was created earlier.
 func TestTheOrderOfDeletionIsNotThatInWhichWatchesTell(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "unseen", "a")
@@ -257,7 +257,7 @@ func TestTheOrderOfDeletionIsNotThatInWhichWatchesTell(t *testing.T) {
 	soon(t, work.Load, "the work is not seen")
 	before := line.lists.Load()
 	require.NoError(t, s.dyn.Resource(clusters).Delete(t.Context(), "unseen", metav1.DeleteOptions{}))
-	soon(t, func() bool { return line.lists.Load() >= before+3 }, "the loop does not look what there is")
+	soon(t, func() bool { return line.lists.Load() >= before+3 }, "the loop does not list what exists")
 	going, _ := s.deleting(t, works, "unseen")
 	require.Empty(t, going, "the add-on is first")
 
@@ -274,9 +274,9 @@ func TestTheOrderOfDeletionIsNotThatInWhichWatchesTell(t *testing.T) {
 	s.await(t, "unseen", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 }
 
-// TestANamespaceThatSomebodyDeletesComesBack: it is not deleted while works would go
-// with it. The binding for works holds the namespace until the last work is gone, and
-// no longer.
+// TestANamespaceThatSomebodyDeletesComesBack checks that a namespace is not removed while
+// it has works. The binding for works holds the namespace until the last work is gone,
+// and no longer.
 func TestANamespaceThatSomebodyDeletesComesBack(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "emptied", "a")
@@ -288,7 +288,7 @@ func TestANamespaceThatSomebodyDeletesComesBack(t *testing.T) {
 	require.ErrorContains(t, err, "kubectl ocm cluster remove emptied")
 	require.NoError(t, s.dyn.Resource(works).Namespace("emptied").Delete(t.Context(), "w", metav1.DeleteOptions{}))
 	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(t.Context(), "emptied", metav1.DeleteOptions{}), "what goes anyway is nothing to keep")
-	s.await(t, "emptied", "tells of its namespace", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError))
+	s.await(t, "emptied", "reports its namespace", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError))
 	require.True(t, eventually(func() bool {
 		going, _ := s.deleting(t, works, "emptied")
 		return len(going) == 1

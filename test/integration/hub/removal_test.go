@@ -43,7 +43,11 @@ func (s *scene) work(t testing.TB, namespace, name string, priority int, finaliz
 		"metadata": map[string]any{"namespace": namespace, "name": name},
 		"spec": map[string]any{
 			"workload": map[string]any{"manifests": []any{
-				map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}},
+				map[string]any{
+					"apiVersion": "v1",
+					"kind":       "ConfigMap",
+					"metadata":   map[string]any{"namespace": "default", "name": name},
+				},
 			}},
 		},
 	}}
@@ -57,7 +61,7 @@ func (s *scene) work(t testing.TB, namespace, name string, priority int, finaliz
 	})
 }
 
-// letGo takes the agent's finalizer off.
+// letGo removes the agent's finalizer.
 func (s *scene) letGo(t testing.TB, resource schema.GroupVersionResource, namespace, name string) {
 	t.Helper()
 	_, err := s.dyn.Resource(resource).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType,
@@ -65,7 +69,7 @@ func (s *scene) letGo(t testing.TB, resource schema.GroupVersionResource, namesp
 	require.NoError(t, err)
 }
 
-// deleting lists the objects that are being deleted, and all that are there.
+// deleting returns the objects that are being deleted, and all that exist.
 func (s *scene) deleting(t testing.TB, resource schema.GroupVersionResource, namespace string) (going, all []string) {
 	t.Helper()
 	list, err := s.dyn.Resource(resource).Namespace(namespace).List(context.Background(), metav1.ListOptions{})
@@ -103,7 +107,7 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	require.Equal(t, []string{"get", "list", "watch"}, role.Rules[0].Verbs)
 	require.True(t, eventually(func() bool { return !s.hasBinding("denied", ":registration") }))
 	require.True(t, s.hasBinding("denied", ":work"), "the agent can still remove its work")
-	// It sees what it has, and what somebody makes from now on is not for it.
+	// It still sees its works, but not those that are created from now on.
 	had, err := a.dyn.Resource(works).Namespace("denied").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, had.Items, 1)
@@ -116,7 +120,7 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	soon(t, func() bool {
 		list, err := s.kube.EventsV1().Events("denied").List(t.Context(), metav1.ListOptions{})
 		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-			return e.Reason == "ManagedClusterDenied" && strings.Contains(e.Note, "read and finish the works that it has")
+			return e.Reason == "ManagedClusterDenied" && strings.Contains(e.Note, "read and finish its existing works")
 		})
 	}, "the Event does not say what is so")
 	s.letGo(t, works, "denied", "w")
@@ -131,7 +135,7 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	require.NoError(t, err, "once it is accepted again")
 }
 
-// remains tells whether a cluster that goes says that this is left of it.
+// remains reports whether a cluster that is being deleted lists this as left.
 func remains(message string) func(*clusterv1.ManagedCluster) bool {
 	return func(mc *clusterv1.ManagedCluster) bool {
 		return conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining)(mc) &&
@@ -148,7 +152,7 @@ func TestADeletedClusterGoesInOrder(t *testing.T) {
 	s.addon(t, "leaving", "addon", agentFinalizer)
 	require.NoError(t, s.dyn.Resource(clusters).Delete(context.Background(), "leaving", metav1.DeleteOptions{}))
 
-	s.await(t, "leaving", "tells what remains", remains("1 managedclusteraddons are left, 1 of them wait"))
+	s.await(t, "leaving", "reports what remains", remains("1 managedclusteraddons are left, 1 of them wait"))
 	require.True(t, eventually(func() bool {
 		going, _ := s.deleting(t, addons, "leaving")
 		return len(going) == 1
@@ -198,8 +202,8 @@ func TestAStrippedClusterIsStillCleanedUp(t *testing.T) {
 	}))
 	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "stripped") }))
 
-	// Somebody prepares the next cluster of that name, while something of this one
-	// is left still.
+	// The next cluster of that name is prepared while something of this one is still
+	// left.
 	s.work(t, "stripped", "next", -1)
 	s.letGo(t, works, "stripped", "w")
 	soon(t, func() bool {

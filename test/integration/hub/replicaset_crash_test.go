@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// replicaSetLoop is the one of replica sets.
+// replicaSetLoop is the control loop for replica sets.
 var replicaSetLoop = loops{
 	kinds: []func(*runtime.Scheme) error{workv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme},
 	register: func(m *manager.Manager, dyn dynamic.Interface) {
@@ -28,9 +28,8 @@ var replicaSetLoop = loops{
 	},
 }
 
-// TestTheReplicaSetLoopMayDieAfterEveryWrite lets each life of the loop make one
-// write: when a set is new, when its template changes while a cluster leaves, and
-// when it is deleted.
+// TestTheReplicaSetLoopMayDieAfterEveryWrite ends the loop after every write: when a set
+// is new, when its template changes while a cluster leaves, and when it is deleted.
 func TestTheReplicaSetLoopMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	f := &fan{namespace: "apps", clusters: []string{"k1", "k2", "k3"}}

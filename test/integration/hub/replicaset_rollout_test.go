@@ -20,9 +20,9 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// TestWorksOfOCMsHubAreTakenOver lets a replica set begin on works that another
-// hub made of it: with names that were made up, its own field manager, and one
-// of them of an older template.
+// TestWorksOfOCMsHubAreTakenOver starts a replica set on works that Open Cluster
+// Management's hub has created for it: with generated names, another field manager, and
+// one of them from an older template.
 func TestWorksOfOCMsHubAreTakenOver(t *testing.T) {
 	f := newFan(t, "takeover", 2)
 	made := map[string]types.UID{}
@@ -30,7 +30,8 @@ func TestWorksOfOCMsHubAreTakenOver(t *testing.T) {
 		option := map[int]string{1: `"deleteOption":{"propagationPolicy":"Orphan"},`}[i]
 		u := decoded(t, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"generateName":"web","labels":{"team":"a",
 			"work.open-cluster-management.io/manifestworkreplicaset":"takeover.web","work.open-cluster-management.io/placementname":"p"}},
-			"spec":{%s"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":"one"}}]}}}`, option))
+			"spec":{%s"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap",
+			"metadata":{"namespace":"default","name":"settings"},"data":{"value":"one"}}]}}}`, option))
 		live, err := f.dyn.Resource(works).Namespace(cluster).Create(t.Context(), u, metav1.CreateOptions{FieldManager: "work"})
 		require.NoError(t, err)
 		made[cluster] = live.GetUID()
@@ -63,7 +64,7 @@ func TestWorksOfOCMsHubAreTakenOver(t *testing.T) {
 func TestLabelsOfAReplicaSetComeAndGo(t *testing.T) {
 	f := newFan(t, "labels", 1)
 	f.place(t, "p", f.clusters...)
-	// A name with a dot is one like any other.
+	// A name with a dot is as good as any other.
 	const name = "web.v2"
 	f.deploy(t, name, "one", "", "p")
 	f.awaitDelivered(t, name, f.clusters[0]+"=one")
@@ -81,8 +82,8 @@ func TestLabelsOfAReplicaSetComeAndGo(t *testing.T) {
 	f.awaitCondition(t, name, workv1alpha1.ConditionPlacementRolledOut, "True "+workv1alpha1.ReasonComplete)
 }
 
-// TestADeadlineLetsARolloutPass has three clusters that never answer: the first
-// may fail, the second is one too many.
+// TestADeadlineLetsARolloutPass has three clusters that never report: the first one may
+// fail, the second one exceeds the limit.
 func TestADeadlineLetsARolloutPass(t *testing.T) {
 	t.Parallel()
 	f := newFan(t, "deadline", 3)
@@ -105,7 +106,7 @@ func TestADeadlineLetsARolloutPass(t *testing.T) {
 		return message == "0 of 3 clusters succeeded, 1 wait for their turn, 2 are out of time; more failed than maxFailures allows, no further one is started"
 	}, "%s", &message)
 	require.Equal(t, []string{c[0] + "=one", c[1] + "=one"}, f.delivered(t, "web"))
-	// One that recovers, late, lets it go on.
+	// A cluster that recovers late lets the rollout continue.
 	f.succeed(t, "web", c[0])
 	f.awaitDelivered(t, "web", c[0]+"=one", c[1]+"=one", c[2]+"=one")
 	f.succeed(t, "web", c[1])
@@ -118,7 +119,7 @@ func TestADeadlineLetsARolloutPass(t *testing.T) {
 		require.NoError(t, err)
 		told = nil
 		for _, e := range events.Items {
-			// The set may be seen before what selects for it.
+			// The set may be seen before its placement and the decisions.
 			if e.Reason != workv1alpha1.ReasonPlacementDecisionNotFound && e.Reason != workv1alpha1.ReasonPlacementDecisionEmpty {
 				told = append(told, e.Type+" "+e.Reason)
 			}
@@ -141,14 +142,19 @@ func TestOnlyThePlacementWithWrongGroupsIsHeldUp(t *testing.T) {
 	require.Contains(t, apimeta.FindStatusCondition(set.Status.Conditions, workv1alpha1.ConditionPlacementVerified).Message, "bad: ")
 }
 
-// TestWhatCannotBeWrittenIsSaid selects a cluster that has no namespace, beside
-// one that has, by a template with an executor.
+// TestWhatCannotBeWrittenIsSaid selects one cluster with a namespace and one without, for
+// a template with an executor.
 func TestWhatCannotBeWrittenIsSaid(t *testing.T) {
 	f := newFan(t, "unwritten", 1)
 	f.place(t, "p", f.clusters[0], "nowhere")
 	f.deploy(t, "web", "one", "", "p")
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"manifestWorkTemplate": map[string]any{
-		"executor": map[string]any{"subject": map[string]any{"type": "ServiceAccount", "serviceAccount": map[string]any{"namespace": "default", "name": "deployer"}}},
+		"executor": map[string]any{
+			"subject": map[string]any{
+				"type":           "ServiceAccount",
+				"serviceAccount": map[string]any{"namespace": "default", "name": "deployer"},
+			},
+		},
 	}}})
 	require.NoError(t, err)
 	_, err = f.dyn.Resource(replicaSets).Namespace(f.namespace).Patch(t.Context(), "web", types.MergePatchType, body, metav1.PatchOptions{})

@@ -30,8 +30,8 @@ var (
 	replicaSets = workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets")
 )
 
-// fan is a namespace with a frozen placement whose decisions the test makes, and the
-// namespaces of clusters that nobody else uses.
+// fan is a namespace with a frozen placement whose decisions the test writes, and the
+// namespaces of clusters that no other test uses.
 type fan struct {
 	*scene
 	namespace string
@@ -51,7 +51,7 @@ func newFan(t *testing.T, name string, clusters int) *fan {
 	return f
 }
 
-// place makes a placement if need be, and has it select these clusters.
+// place creates a placement if necessary, and makes it select these clusters.
 func (f *fan) place(t *testing.T, name string, selected ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -91,7 +91,8 @@ func (f *fan) deploy(t *testing.T, name, value string, rest string, refs ...stri
 			refs[i] = fmt.Sprintf(`{"name":%q}`, ref)
 		}
 	}
-	u := decoded(t, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1alpha1","kind":"ManifestWorkReplicaSet","metadata":{"name":%q,"labels":{"team":"a"}},
+	u := decoded(t, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1alpha1","kind":"ManifestWorkReplicaSet",
+		"metadata":{"name":%q,"labels":{"team":"a"}},
 		"spec":{"placementRefs":[%s]%s,"manifestWorkTemplate":{"workload":{"manifests":[
 		{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":%q}}]}}}}`,
 		name, strings.Join(refs, ","), rest, value))
@@ -155,7 +156,7 @@ func (f *fan) awaitCondition(t *testing.T, name, kind, want string) *workv1alpha
 	return last
 }
 
-// succeed reports as the agent of a cluster that the work is applied and there.
+// succeed reports the work as applied and available, as the agent of a cluster does.
 func (f *fan) succeed(t *testing.T, name, cluster string) {
 	t.Helper()
 	for _, w := range f.works(t, name) {
@@ -205,7 +206,7 @@ func TestAReplicaSetFollowsItsPlacements(t *testing.T) {
 
 	require.NoError(t, f.dyn.Resource(placements).Namespace(f.namespace).Delete(context.Background(), "q", metav1.DeleteOptions{}))
 	f.awaitCondition(t, "web", workv1alpha1.ConditionPlacementVerified, "False "+workv1alpha1.ReasonPlacementDecisionNotFound)
-	require.Equal(t, []string{c[1] + "=two", c[2] + "=two"}, f.delivered(t, "web"), "what a placement delivered that somebody deleted stays")
+	require.Equal(t, []string{c[1] + "=two", c[2] + "=two"}, f.delivered(t, "web"), "works of a deleted placement stay")
 	f.deploy(t, "web", "two", "", "p")
 	f.awaitDelivered(t, "web", c[1]+"=two")
 }
@@ -247,7 +248,8 @@ func TestAWorkOfAReplicaSetThatSomebodyChangesIsPutRight(t *testing.T) {
 	f.deploy(t, "web", "one", "", "p")
 	f.awaitDelivered(t, "web", f.clusters[0]+"=one")
 	work := f.works(t, "web")[0]
-	other := `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":"theirs"}}]}}}`
+	other := `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap",
+		"metadata":{"namespace":"default","name":"settings"},"data":{"value":"theirs"}}]}}}`
 	_, err := f.dyn.Resource(works).Namespace(work.GetNamespace()).Patch(
 		context.Background(), work.GetName(), types.MergePatchType, []byte(other), metav1.PatchOptions{},
 	)

@@ -20,16 +20,16 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// anybody is what every authenticated user may do: ask about itself.
+// anybody lists what every authenticated user may do: requests about itself.
 var anybody = []string{
 	"create authentication.k8s.io/selfsubjectreviews all",
 	"create authorization.k8s.io/selfsubjectaccessreviews all",
 	"create authorization.k8s.io/selfsubjectrulesreviews all",
 }
 
-// agentRights is all that the agent of a cluster may do on the hub, and nothing
-// of it about another cluster but what concerns certificate requests, which have
-// no namespace: they are public, and approval compares who asks for what.
+// agentRights lists all that the agent of a cluster may do on the hub. Nothing of it
+// applies to another cluster except for certificate requests, which have no namespace:
+// any agent can read them, and approval checks who requests what.
 var agentRights = append([]string{
 	"create /events own", "patch /events own", "update /events own",
 	"create events.k8s.io/events own", "patch events.k8s.io/events own", "update events.k8s.io/events own",
@@ -54,13 +54,13 @@ type attempt struct {
 	watch              bool
 }
 
-// sensitive are the groups of Kubernetes by which somebody could get further.
+// sensitive are the API groups of Kubernetes that allow an attacker to get further.
 var sensitive = []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "batch", "certificates.k8s.io", "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io"}
 
-// attempts are all verbs on all of OCM's and those kinds, in the namespace of
-// the own cluster and in that of the other one, on cluster-wide objects of both
-// names, and across all namespaces.
+// attempts returns all verbs on all kinds of Open Cluster Management and of the sensitive
+// groups, in the namespaces of both clusters, on cluster-scoped objects of both names,
+// and across all namespaces.
 func (s *scene) attempts(t testing.TB, own, other string) []attempt {
 	t.Helper()
 	_, lists, err := s.kube.Discovery().ServerGroupsAndResources()
@@ -117,8 +117,8 @@ func attemptsOn(r metav1.APIResource, root, what, target, name string) []attempt
 	return out
 }
 
-// allowed carries the attempts out and returns those that authorization let
-// through, whatever came of them.
+// allowed makes the attempts and returns those that authorization allowed, whatever their
+// result.
 func allowed(t testing.TB, kube kubernetes.Interface, attempts []attempt) []string {
 	t.Helper()
 	client := kube.Discovery().RESTClient()
@@ -134,7 +134,7 @@ func allowed(t testing.TB, kube kubernetes.Interface, attempts []attempt) []stri
 		case a.method == http.MethodPost, a.method == http.MethodPut:
 			request = request.SetHeader("Content-Type", "application/json").Body([]byte("{}"))
 		}
-		// What says only that the API server is busy is no answer.
+		// An answer that the API server is busy does not count.
 		for range 10 {
 			_ = request.Do(context.Background()).StatusCode(&codes[i])
 			if !slices.Contains([]int{0, http.StatusTooManyRequests, http.StatusGatewayTimeout}, codes[i]) {
@@ -142,7 +142,7 @@ func allowed(t testing.TB, kube kubernetes.Interface, attempts []attempt) []stri
 			}
 		}
 	}
-	// Watches that are let through last for their second.
+	// Allowed watches take one second.
 	var running sync.WaitGroup
 	const workers = 8
 	for worker := range workers {
@@ -164,7 +164,7 @@ func allowed(t testing.TB, kube kubernetes.Interface, attempts []attempt) []stri
 	return out
 }
 
-// requireRights fails unless somebody may do exactly what is listed.
+// requireRights fails unless the user of a client may do exactly what is listed.
 func requireRights(t testing.TB, want []string, kube kubernetes.Interface, attempts []attempt) {
 	t.Helper()
 	got := allowed(t, kube, attempts)
@@ -174,7 +174,7 @@ func requireRights(t testing.TB, want []string, kube kubernetes.Interface, attem
 	require.Empty(t, cmp.Diff(want, got))
 }
 
-// as is a client that the API server takes for a user with these groups.
+// as returns a client that impersonates a user with these groups.
 func (s *scene) as(t testing.TB, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(s.Config)
@@ -183,7 +183,7 @@ func (s *scene) as(t testing.TB, user string, groups ...string) kubernetes.Inter
 	return kube
 }
 
-// The agent of prod1 is not the agent of prod10, whichever asks: all verbs on all
+// The agents of prod1 and prod10 have no rights on each other's cluster: all verbs on all
 // kinds that matter, with real certificates.
 func TestTheRightsOfAnAgentEndAtItsOwnCluster(t *testing.T) {
 	s := sharedHub(t)
@@ -192,7 +192,7 @@ func TestTheRightsOfAnAgentEndAtItsOwnCluster(t *testing.T) {
 	requireRights(t, agentRights, one.kube, there)
 	requireRights(t, agentRights, ten.kube, back)
 
-	// Lists and watches of clusters are for one's own name.
+	// An agent may list and watch clusters only with a selector for its own name.
 	for name, want := range map[string]int{"matrix1": http.StatusOK, "matrix10": http.StatusForbidden} {
 		var code int
 		_ = one.kube.Discovery().RESTClient().Get().AbsPath("/apis/cluster.open-cluster-management.io/v1/managedclusters").
@@ -203,7 +203,7 @@ func TestTheRightsOfAnAgentEndAtItsOwnCluster(t *testing.T) {
 	t.Run("an agent that came in by an EKS access entry", func(t *testing.T) {
 		requireRights(t, agentRights, s.as(t, "matrix1", "open-cluster-management:matrix1"), there)
 	})
-	// CVE-2024-56513: what all agents share gives nobody anything.
+	// CVE-2024-56513: the group that all agents share grants nothing.
 	t.Run("the group of all agents alone", func(t *testing.T) {
 		requireRights(t, anybody, s.as(t, "eve", clusterv1.GroupManagedClusters), there)
 	})
@@ -216,7 +216,7 @@ func TestTheRightsOfAnAgentEndAtItsOwnCluster(t *testing.T) {
 	})
 }
 
-// CVE-2023-32199: access does not survive what it was given for.
+// CVE-2023-32199: access ends with what it was granted for.
 func TestCVE202332199AccessEndsWithTheAcceptance(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "revoked1", "a")

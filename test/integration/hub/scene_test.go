@@ -59,7 +59,7 @@ type scene struct {
 	dyn  dynamic.Interface
 }
 
-// newScene wraps a cluster.
+// newScene returns the scene of a cluster.
 func newScene(t testing.TB, c *harness.Cluster) *scene {
 	t.Helper()
 	kube, err := kubernetes.NewForConfig(c.Config)
@@ -69,7 +69,7 @@ func newScene(t testing.TB, c *harness.Cluster) *scene {
 
 var install sync.Once
 
-// sharedHub is the hub that tests share which do not break it.
+// sharedHub returns the hub for tests that do not break it.
 func sharedHub(t testing.TB) *scene {
 	t.Helper()
 	s := newScene(t, harness.Shared(t, "hub", harness.Node(images(t))))
@@ -80,7 +80,7 @@ func sharedHub(t testing.TB) *scene {
 	return s
 }
 
-// ownHub is a hub of this test alone.
+// ownHub returns a hub for this test alone.
 func ownHub(t testing.TB) *scene {
 	t.Helper()
 	s := newScene(t, harness.WithNode(t, "hub", images(t)))
@@ -107,7 +107,7 @@ func (s *scene) install(t testing.TB) {
 	}
 }
 
-// awaitHub waits until the hub says that it is complete.
+// awaitHub waits until the hub reports that it is complete.
 func (s *scene) awaitHub(t testing.TB) {
 	t.Helper()
 	defer s.logs(t)
@@ -125,17 +125,18 @@ func (s *scene) awaitHub(t testing.TB) {
 	s.awaitAdmission(t)
 }
 
-// awaitAdmission waits until each kind is asked about: what the ClusterManager
-// says may be of the process before, and the API server learns of a webhook, and
-// of where it is, some time after the hub made it.
+// awaitAdmission waits until admission works for each kind: the status of the
+// ClusterManager may be from an earlier process, and the API server learns of a webhook
+// and its address some time after the hub has created it.
 func (s *scene) awaitAdmission(t testing.TB) {
 	t.Helper()
 	for resource, refused := range map[schema.GroupVersionResource]string{
-		clusters:    `{"kind":"ManagedCluster","metadata":{"name":"kube-asked"}}`,
-		sets:        `{"kind":"ManagedClusterSet","metadata":{"name":"` + strings.Repeat("s", 64) + `"},"spec":{}}`,
-		bindings:    `{"kind":"ManagedClusterSetBinding","metadata":{"name":"asked","namespace":"default"},"spec":{"clusterSet":"other"}}`,
-		works:       `{"kind":"ManifestWork","metadata":{"name":"asked","namespace":"default"},"spec":{"workload":{"manifests":[]}}}`,
-		replicaSets: `{"kind":"ManifestWorkReplicaSet","metadata":{"name":"asked","namespace":"default"},"spec":{"placementRefs":[{"name":"p"}],"manifestWorkTemplate":{"workload":{"manifests":[]}}}}`,
+		clusters: `{"kind":"ManagedCluster","metadata":{"name":"kube-asked"}}`,
+		sets:     `{"kind":"ManagedClusterSet","metadata":{"name":"` + strings.Repeat("s", 64) + `"},"spec":{}}`,
+		bindings: `{"kind":"ManagedClusterSetBinding","metadata":{"name":"asked","namespace":"default"},"spec":{"clusterSet":"other"}}`,
+		works:    `{"kind":"ManifestWork","metadata":{"name":"asked","namespace":"default"},"spec":{"workload":{"manifests":[]}}}`,
+		replicaSets: `{"kind":"ManifestWorkReplicaSet","metadata":{"name":"asked","namespace":"default"},
+			"spec":{"placementRefs":[{"name":"p"}],"manifestWorkTemplate":{"workload":{"manifests":[]}}}}`,
 	} {
 		u := &unstructured.Unstructured{}
 		require.NoError(t, u.UnmarshalJSON([]byte(refused)))
@@ -148,7 +149,7 @@ func (s *scene) awaitAdmission(t testing.TB) {
 	}
 }
 
-// logs shows the pod's log when the test has failed.
+// logs prints the pod's log when the test has failed.
 func (s *scene) logs(t testing.TB) {
 	if !t.Failed() {
 		return
@@ -163,7 +164,7 @@ func (s *scene) logs(t testing.TB) {
 	}
 }
 
-// bootstrap is a client with a bootstrap token.
+// bootstrap returns clients with a bootstrap token.
 func (s *scene) bootstrap(t testing.TB) (dynamic.Interface, kubernetes.Interface) {
 	t.Helper()
 	dyn, kube := clients(t, s.As(t, hub.Namespace, hub.BootstrapServiceAccount))
@@ -182,7 +183,7 @@ func clients(t testing.TB, c *rest.Config) (dynamic.Interface, kubernetes.Interf
 	return dyn, kube
 }
 
-// cluster makes a ManagedCluster object.
+// cluster returns a ManagedCluster object.
 func cluster(name string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
@@ -190,7 +191,7 @@ func cluster(name string) *clusterv1.ManagedCluster {
 	}
 }
 
-// create creates a ManagedCluster as somebody.
+// create creates a ManagedCluster with a client.
 func create(dyn dynamic.Interface, mc *clusterv1.ManagedCluster) error {
 	u, err := typed.ToUnstructured(mc)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *scene) get(t testing.TB, name string) *clusterv1.ManagedCluster {
 	return mc
 }
 
-// patch merges a change into a ManagedCluster as somebody.
+// patch merges a change into a ManagedCluster with a client.
 func patch(dyn dynamic.Interface, name, body string, subresource ...string) error {
 	_, err := dyn.Resource(clusters).Patch(context.Background(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresource...)
 	return err
@@ -251,7 +252,7 @@ func conditionIs(kind string, status metav1.ConditionStatus, reason string) func
 	}
 }
 
-// request makes a certificate request as an agent does.
+// request creates a certificate request as an agent does.
 func request(
 	t testing.TB, kube kubernetes.Interface, label, cn string, organizations ...string,
 ) (*certificatesv1.CertificateSigningRequest, *ecdsa.PrivateKey) {
@@ -316,7 +317,7 @@ func (s *scene) issued(t testing.TB, name string, key *ecdsa.PrivateKey) (dynami
 	return clients(t, config)
 }
 
-// verdict is the answer to a request: Approved, Denied or empty, with its reason.
+// verdict returns the answer to a request: Approved, Denied or empty, with its reason.
 func (s *scene) verdict(t testing.TB, name string) (string, string) {
 	t.Helper()
 	csr, err := s.kube.CertificatesV1().CertificateSigningRequests().Get(context.Background(), name, metav1.GetOptions{})
@@ -333,7 +334,7 @@ type agent struct {
 	kube kubernetes.Interface
 }
 
-// register makes a cluster known, approves and accepts it.
+// register creates a cluster, approves its request and accepts it.
 func (s *scene) register(t testing.TB, name, agentName string) *agent {
 	t.Helper()
 	s.Claim(t, name)
@@ -342,7 +343,7 @@ func (s *scene) register(t testing.TB, name, agentName string) *agent {
 	return s.admit(t, name, agentName)
 }
 
-// admit approves and accepts a cluster that is known.
+// admit approves and accepts an existing cluster.
 func (s *scene) admit(t testing.TB, name, agentName string) *agent {
 	t.Helper()
 	_, kube := s.bootstrap(t)
@@ -356,8 +357,8 @@ func (s *scene) admit(t testing.TB, name, agentName string) *agent {
 	return a
 }
 
-// entitled waits until the API server knows the rights of an agent that was
-// accepted, each by one of its objects, and the agent has its lease.
+// entitled waits until the rights of an accepted agent have taken effect, tested with one
+// object each, and the agent has its lease.
 func (a *agent) entitled(t testing.TB, name string) {
 	t.Helper()
 	ctx := context.Background()
@@ -369,8 +370,8 @@ func (a *agent) entitled(t testing.TB, name string) {
 	})
 }
 
-// joined is an agent that has renewed and reported, when the hub has taken note
-// of all of it: it writes to that cluster no more.
+// joined renews and reports as an agent, and waits until the hub has processed all of it
+// and no longer writes to the cluster.
 func (s *scene) joined(t testing.TB, a *agent, name string) *clusterv1.ManagedCluster {
 	t.Helper()
 	a.renew(t, name, 0)
@@ -440,18 +441,24 @@ func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// deny denies a request as the administrator; kubectl gives both words, other
+// deny denies a request as the administrator. kubectl sets reason and message, other
 // tools neither.
 func (s *scene) deny(t testing.TB, name, reason, message string) {
 	t.Helper()
 	s.answer(t, name, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied, Reason: reason, Message: message})
 }
 
-// allowRequests lets a user send certificate requests.
+// allowRequests allows a user to send certificate requests.
 func (s *scene) allowRequests(t testing.TB, user string) {
 	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}}}}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"certificates.k8s.io"},
+			Resources: []string{"certificatesigningrequests"},
+			Verbs:     []string{"create", "get", "list", "watch"},
+		}},
+	}
 	made, err := s.kube.RbacV1().ClusterRoles().Create(context.Background(), role, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: made.Name},

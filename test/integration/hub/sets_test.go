@@ -54,7 +54,7 @@ func (s *scene) makeSetAs(t testing.TB, resource schema.GroupVersionResource, na
 	return err
 }
 
-// after deletes an object when the test has ended, whatever holds it.
+// after deletes an object when the test has ended, regardless of finalizers.
 func (s *scene) after(t testing.TB, resource schema.GroupVersionResource, namespace, name string) {
 	t.Cleanup(func() {
 		api := s.dyn.Resource(resource).Namespace(namespace)
@@ -75,7 +75,7 @@ func (s *scene) member(t testing.TB, name string, labels map[string]string) {
 	})
 }
 
-// relabel merges labels into a cluster; nil takes one away.
+// relabel merges labels into a cluster; nil removes one.
 func (s *scene) relabel(t testing.TB, name string, labels map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
@@ -111,8 +111,8 @@ func (s *scene) awaitSet(t testing.TB, name, what string, ok func(*clusterv1beta
 	return last
 }
 
-// awaitEmpty waits until the set says at its generation that it is empty, or
-// not, with the message.
+// awaitEmpty waits until the set reports for its generation, with the message, whether it
+// is empty.
 func (s *scene) awaitEmpty(t testing.TB, name string, empty bool, message string) {
 	t.Helper()
 	status, reason := metav1.ConditionFalse, clusterv1beta2.ReasonClustersSelected
@@ -236,8 +236,8 @@ func TestTheHubKeepsItsOwnSets(t *testing.T) {
 	}
 }
 
-// TestASetThatCannotBeRightHarmsNobody creates what users get wrong: it is
-// refused, and where it was stored before admission, the set tells it.
+// TestASetThatCannotBeRightHarmsNobody creates sets with mistakes of users: they are
+// refused, and if they were stored before admission, the set reports the mistake.
 func TestASetThatCannotBeRightHarmsNobody(t *testing.T) {
 	s := sharedHub(t)
 	require.NoError(t, s.makeSet(t, "bystander", "{}"))
@@ -342,7 +342,7 @@ func TestASetThatCannotBeRightHarmsNobody(t *testing.T) {
 		}
 	}
 	require.Len(t, stored, 8)
-	// What came before admission is told by the set itself.
+	// A set from before admission reports the mistake itself.
 	s.exempt(t, func() {
 		for set, spec := range stored {
 			settled(t, func() error { return s.makeSet(t, set, spec) })
@@ -357,7 +357,8 @@ func TestASetThatCannotBeRightHarmsNobody(t *testing.T) {
 			s.awaitEmpty(t, "bystander", false, "1 ManagedClusters selected")
 			s.patchSet(
 				t, tc.set,
-				`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":null,"matchExpressions":[{"key":"no-such-key","operator":"Exists"}]}}}}`,
+				`{"spec":{"clusterSelector":{"selectorType":"LabelSelector",
+					"labelSelector":{"matchLabels":null,"matchExpressions":[{"key":"no-such-key","operator":"Exists"}]}}}}`,
 			)
 			s.awaitEmpty(t, tc.set, true, "No ManagedCluster selected")
 		})

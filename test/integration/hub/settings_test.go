@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// TestSettingsOfAHub runs a hub with other settings than the usual ones, with
-// certificates that live for half a minute.
+// TestSettingsOfAHub runs a hub with settings other than the defaults, with certificates
+// that live for half a minute.
 func TestSettingsOfAHub(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, harness.WithNode(t, "hub", images(t), harness.SigningDuration(25*time.Second)))
@@ -41,7 +41,7 @@ func TestSettingsOfAHub(t *testing.T) {
 	t.Run("the last cluster takes the shared roles along", func(t *testing.T) { s.testLast(t) })
 }
 
-// arguments starts the hub again with other arguments.
+// arguments restarts the hub with other arguments.
 func (s *scene) arguments(t testing.TB, args ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -89,7 +89,7 @@ func (s *scene) ends(t testing.TB, name string) {
 	s.await(t, name, "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 }
 
-// labelsOf are the labels of what a cluster has on the hub, one object an entry.
+// labelsOf returns the labels of the objects that a cluster has on the hub.
 func (s *scene) labelsOf(t testing.TB, name string) map[string]map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -143,7 +143,7 @@ func (s *scene) testLabels(t *testing.T) {
 	s.manage(t, `{"metadata":{"labels":{"stage":null,"app":null,"team":null}}}`)
 	require.True(t, eventually(all("labelled", map[string]string{"team": "a"})), "%v", s.labelsOf(t, "labelled"))
 
-	// A denial of the one, after an acceptance of the other, stamps nothing.
+	// Denying one cluster after accepting another one changes no labels.
 	s.accept(t, "labelled", false)
 	s.await(t, "labelled", "is denied", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, ""))
 	role, err := s.kube.RbacV1().ClusterRoles().Get(t.Context(), clusterv1.RolePrefixManagedCluster+"labelled", metav1.GetOptions{})
@@ -162,7 +162,7 @@ func (s *scene) testOrder(t *testing.T) {
 	_, err := policies.Create(ctx, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "chosen", metav1.DeleteOptions{}))
-	mc := s.await(t, "chosen", "tells what it may not do", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonDeletingError))
+	mc := s.await(t, "chosen", "reports what it may not do", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonDeletingError))
 	require.Contains(t, findCondition(mc, clusterv1.ConditionDeleting).Message, "networkpolicies")
 	going, _ := s.deleting(t, works, "chosen")
 	require.Empty(t, going, "what comes later waits")
@@ -173,7 +173,7 @@ func (s *scene) testOrder(t *testing.T) {
 			Resources: []string{"networkpolicies"},
 			Verbs:     []string{"get", "list", "delete"},
 		},
-		// What the API server does not know it refuses by rights first.
+		// The API server checks rights first, even for resources it does not know.
 		{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"list"}},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func (s *scene) testOrder(t *testing.T) {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: hub.Namespace, Name: hub.Name}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	deadline := time.Now().Add(90 * time.Second) // the loop tries again after at most a minute
+	deadline := time.Now().Add(90 * time.Second) // the loop retries within a minute
 	for time.Now().Before(deadline) && len(going) == 0 {
 		<-time.After(tick)
 		going, _ = s.deleting(t, works, "chosen")
@@ -212,9 +212,8 @@ func (s *scene) conflicts(t testing.TB) int {
 	return n
 }
 
-// testConflicts accepts clusters until one was accepted without a conflict: what a
-// loop does on a view that is not the newest may be refused now and then, but not
-// always.
+// testConflicts accepts clusters until one is accepted without a conflict: a write based
+// on a stale cache may be refused now and then, but not always.
 func (s *scene) testConflicts(t *testing.T) {
 	for i := range 10 {
 		before, name := s.conflicts(t), fmt.Sprintf("calm%d", i)

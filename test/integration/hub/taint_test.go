@@ -12,7 +12,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// tainted tells whether a cluster has exactly these taints.
+// tainted reports whether a cluster has exactly these taints.
 func tainted(keys ...string) func(*clusterv1.ManagedCluster) bool {
 	return func(mc *clusterv1.ManagedCluster) bool {
 		if len(mc.Spec.Taints) != len(keys) {
@@ -49,7 +49,7 @@ func TestTaintsFollowTheStateOfACluster(t *testing.T) {
 	require.NotNil(t, mc.Spec.Taints[0].TimeAdded)
 
 	s.state(t, "tainted", metav1.ConditionTrue)
-	s.await(t, "tainted", "has no taint, though nobody accepted it", tainted())
+	s.await(t, "tainted", "has no taint, although it is not accepted", tainted())
 	require.NoError(t, patch(s.dyn, "tainted", `{"spec":{"taints":[{"key":"mine","value":"v","effect":"PreferNoSelect"}]}}`))
 	mc = s.await(t, "tainted", "has the user's", tainted("mine"))
 	mine := mc.Spec.Taints[0]

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 )
 
-// finite makes a work with a delete option.
+// finite creates a work with a delete option.
 func (s *scene) finite(t *testing.T, name, option, labels string) {
 	t.Helper()
 	u := decoded(t, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":%q,"labels":{%s}},
@@ -33,11 +33,15 @@ func (s *scene) finite(t *testing.T, name, option, labels string) {
 	})
 }
 
-// finish says as an agent does that a work is complete, at a generation.
+// finish reports a work as complete at a generation, as an agent does.
 func (s *scene) finish(t *testing.T, name string, status metav1.ConditionStatus, generation int64, at time.Time) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{{
-		Type: "Complete", Status: status, Reason: "ConditionRulesAggregated", ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(at),
+		Type:               "Complete",
+		Status:             status,
+		Reason:             "ConditionRulesAggregated",
+		ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(at),
 	}}}})
 	require.NoError(t, err)
 	_, err = s.dyn.Resource(works).Namespace("jobs").Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
@@ -51,7 +55,7 @@ func (s *scene) finiteGone(t *testing.T, name string) bool {
 	return err != nil
 }
 
-// gates sets those of the work part.
+// gates sets the feature gates of the work part.
 func (s *scene) gates(t *testing.T, names ...string) {
 	t.Helper()
 	list := []map[string]string{}
@@ -64,7 +68,7 @@ func (s *scene) gates(t *testing.T, names ...string) {
 	require.NoError(t, err)
 }
 
-// loopNames are those with which the controllers started last.
+// loopNames returns the names of the loops with which the controllers started last.
 func (s *scene) loopNames(t *testing.T) string {
 	t.Helper()
 	pods, err := s.kube.CoreV1().Pods(hub.Namespace).List(context.Background(), metav1.ListOptions{})
@@ -106,12 +110,13 @@ func TestCompleteWorksGoWhenTheirTimeIsOver(t *testing.T) {
 
 	s.gates(t, "CleanUpCompletedManifestWork")
 	soon(t, func() bool { return s.finiteGone(t, "early") })
-	require.Contains(t, s.loopNames(t), "work.gc") // it is said before the loops begin
+	require.Contains(t, s.loopNames(t), "work.gc") // it is logged before the loops start
 
 	began := time.Now().Truncate(time.Second)
 	s.finite(t, "soon", ttl+"3", "")
 	s.finish(t, "soon", metav1.ConditionTrue, 1, began)
-	// What is edited after it was complete has not run yet, though its time is over now.
+	// A work that is edited after it was complete has not run yet, although its time is
+	// over.
 	_, err = s.dyn.Resource(works).Namespace("jobs").Patch(
 		t.Context(), "edited", types.MergePatchType,
 		[]byte(`{"spec":{"deleteOption":{"ttlSecondsAfterFinished":0}}}`), metav1.PatchOptions{},
@@ -127,7 +132,7 @@ func TestCompleteWorksGoWhenTheirTimeIsOver(t *testing.T) {
 	s.finish(t, "edited", metav1.ConditionTrue, 2, past)
 	soon(t, func() bool { return s.finiteGone(t, "edited") })
 
-	// Each Event is written after its deletion, the last one perhaps only now.
+	// Each Event is written after the deletion, the last one perhaps only now.
 	told := map[string]int{}
 	soon(t, func() bool {
 		events, err := s.kube.EventsV1().Events("jobs").List(t.Context(), metav1.ListOptions{})

@@ -21,8 +21,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// editWorks are the rights to write works and sets of works, but not to act as
-// anybody.
+// editWorks is the right to write works and sets of works, but not to act as any account.
 var editWorks = rbacv1.PolicyRule{
 	APIGroups: []string{workv1.GroupName}, Resources: []string{"manifestworks", "manifestworkreplicasets"},
 	Verbs: []string{"get", "create", "update", "patch", "delete"},
@@ -38,19 +37,20 @@ func actAs(account string) rbacv1.PolicyRule {
 
 const aMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"%s"}}`
 
-// rawWork is a work, with more fields of its spec.
+// rawWork returns a work, with more fields in its spec.
 func rawWork(namespace, name, manifests, more string) string {
-	return fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"namespace":%q,"name":%q},"spec":{"workload":{"manifests":[%s]}%s}}`,
+	return fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork",
+		"metadata":{"namespace":%q,"name":%q},"spec":{"workload":{"manifests":[%s]}%s}}`,
 		namespace, name, manifests, more)
 }
 
-// runBy names an executor, given as namespace/name.
+// runBy returns the field for an executor, given as namespace/name.
 func runBy(account string) string {
 	namespace, name, _ := strings.Cut(account, "/")
 	return fmt.Sprintf(`,"executor":{"subject":{"type":"ServiceAccount","serviceAccount":{"namespace":%q,"name":%q}}}`, namespace, name)
 }
 
-// change merges into a work.
+// change merges a patch into a work.
 func change(as dynamic.Interface, namespace, name, body string) error {
 	_, err := as.Resource(works).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	return err
@@ -127,13 +127,13 @@ func TestOnlyWhoMayActAsAnExecutorChangesWhatItDoes(t *testing.T) {
 	}
 	require.NoError(t, change(without, `{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/held"]}}`), "what an executor does is left alone")
 	require.NoError(t, change(with, `{"spec":{"workload":{"manifests":[`+two+`]}}}`))
-	// One that goes is no exception, and its finalizers can be taken off.
+	// A work that is being deleted is no exception, but its finalizers can be removed.
 	require.NoError(t, f.dyn.Resource(works).Namespace(f.namespace).Delete(t.Context(), "run", metav1.DeleteOptions{}))
 	refused(change(without, `{"spec":{"deleteOption":{"propagationPolicy":"Orphan"}}}`), "apps/robot")
 	require.NoError(t, change(without, `{"metadata":{"finalizers":null}}`))
 }
 
-// rawSet is a set of works whose template is that of rawWork.
+// rawSet returns a replica set whose template is that of rawWork.
 func rawSet(namespace, name, refs, manifests, more string) string {
 	return fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1alpha1","kind":"ManifestWorkReplicaSet","metadata":{"namespace":%q,"name":%q},
 		"spec":{"placementRefs":[%s],"manifestWorkTemplate":{"workload":{"manifests":[%s]}%s}}}`, namespace, name, refs, manifests, more)
@@ -180,8 +180,8 @@ func TestSetsOfWorksAreCheckedOnTheHub(t *testing.T) {
 			require.ErrorContains(t, err, words)
 		})
 	}
-	// A right in the namespace of the set is one on all its clusters: the hub makes
-	// the works and nobody asks again.
+	// A right in the namespace of the set applies to all its clusters: the hub creates
+	// the works, without another check.
 	with := f.user(t, "checked-sets-with", editWorks, actAs("apps:robot"))
 	settled(t, func() error { return raw(with, replicaSets, rawSet(f.namespace, "run", p, one, runBy("apps/robot"))) })
 	soon(t, func() bool { return len(f.works(t, "run")) == 2 })
@@ -203,13 +203,13 @@ func TestSetsOfWorksAreCheckedOnTheHub(t *testing.T) {
 	}, "the hub carries the change out")
 }
 
-// warnings are what an API server warns of.
+// warnings collects the warnings of an API server.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-// HandleWarningHeader keeps a warning.
+// HandleWarningHeader records a warning.
 func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +224,8 @@ func TestWhatCannotWorkIsWarnedOfOnTheHub(t *testing.T) {
 	dyn, err := dynamic.NewForConfig(cfg)
 	require.NoError(t, err)
 	require.NoError(t, raw(dyn, works, rawWork(f.namespace, "odd", fmt.Sprintf(aMap, "one"),
-		`,"manifestConfigs":[{"resourceIdentifier":{"resource":"configmaps","name":"one"},"feedbackRules":[{"type":"JSONPaths","jsonPaths":[{"name":"a","path":".data[?("}]}],
+		`,"manifestConfigs":[{"resourceIdentifier":{"resource":"configmaps","name":"one"},
+			"feedbackRules":[{"type":"JSONPaths","jsonPaths":[{"name":"a","path":".data[?("}]}],
 			"conditionRules":[{"condition":"Applied","type":"CEL","celExpressions":["true"]},{"condition":"Ready","type":"CEL","celExpressions":["object."]}],
 			"updateStrategy":{"type":"ServerSideApply","serverSideApply":{"ignoreFields":[{"jqPathExpressions":[".data |"]}]}}}]`)))
 	require.NoError(t, raw(dyn, replicaSets, rawSet(f.namespace, strings.Repeat("s", 60), `{"name":"none"}`, fmt.Sprintf(aMap, "one"), "")))

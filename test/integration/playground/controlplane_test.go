@@ -98,7 +98,7 @@ func TestObjectsSurviveEveryRestart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before.Server, again.Server)
 	require.Equal(t, before.CA, again.CA)
-	// The client still has a connection to the server before.
+	// The client still has a connection to the previous server.
 	require.Eventually(t, func() bool {
 		_, err = client.CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{})
 		return err == nil
@@ -119,7 +119,7 @@ func TestAKilledServerIsGoneAtOnceAndAPausedOneHangs(t *testing.T) {
 	require.NoError(t, err)
 
 	require.NoError(t, cluster.Playground.Kill(playground.APIServer))
-	// The first request may go by the connection that was open.
+	// The first request may use the connection that was open.
 	require.Eventually(t, func() bool {
 		_, err = client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 		return err != nil && strings.Contains(err.Error(), "connection refused")
@@ -145,7 +145,7 @@ func TestACutClusterAnswersNothingUntilItIsHealed(t *testing.T) {
 	require.Eventually(t, func() bool { return list(10*time.Second) == nil }, patience, 10*time.Millisecond)
 }
 
-// A program that ends at once is told at once, with the end of its log.
+// A program that ends immediately is reported immediately, with the end of its log.
 func TestAProgramThatDiesIsNamedWithItsLog(t *testing.T) {
 	binaries, err := harness.Binaries(t.Context())
 	require.NoError(t, err)

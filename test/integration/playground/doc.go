@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package playground runs playgrounds with the real Kubernetes programs:
-// control planes that are restarted, killed and cut off, and pods on the process
-// node. The list of files is the list of behaviours.
+// Package playground runs playgrounds with the real Kubernetes programs: control planes
+// that are restarted, killed and cut off, and pods on the process node. There is one file
+// for each behaviour.
 package playground

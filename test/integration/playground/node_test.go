@@ -30,17 +30,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// image is what pods of these tests name; registry and tag are of no meaning.
+// image is the image of pods in these tests; registry and tag have no meaning.
 const image = "example.com/test/podapp:v1"
 
 // patience bounds every wait for something that takes milliseconds.
 const patience = 2 * time.Minute
 
-// patientProbe is a time-out of probes, in seconds, that a busy machine does not
-// exceed: a pod is sick when the test says so.
+// patientProbe is a timeout of probes, in seconds, that a busy machine does not exceed,
+// so that a pod is unhealthy only when the test wants it.
 const patientProbe = 60
 
-// shared is one cluster with a process node for all tests that break nothing.
+// shared returns one cluster with a process node for all tests that break nothing.
 func shared(t *testing.T) *harness.Cluster {
 	t.Helper()
 	return harness.Shared(t, "node", harness.Node(images(t)))
@@ -68,10 +68,11 @@ func newApp(t *testing.T, cluster *harness.Cluster) app {
 	return a
 }
 
-// spec is a pod of one container that serves, with a readiness probe.
+// spec returns a pod of one container that serves, with a readiness probe.
 func spec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "app", Image: image,
+		Name:           "app",
+		Image:          image,
 		Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
 		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")}}},
 	}}}
@@ -99,7 +100,7 @@ func (a app) deploy(pod corev1.PodSpec) {
 	require.NoError(a.t, err)
 }
 
-// pod is the one pod there is, or nil.
+// pod returns the only pod, or nil.
 func (a app) pod() *corev1.Pod {
 	a.t.Helper()
 	pods, err := a.client.CoreV1().Pods(a.space).List(a.t.Context(), metav1.ListOptions{})
@@ -124,7 +125,7 @@ func (a app) await(what string, wanted func(*corev1.Pod) bool) *corev1.Pod {
 	return nil
 }
 
-// follow watches the pod from here on. What it returns waits until the pod was as
+// follow watches the pod from here on. The returned function waits until the pod was as
 // wanted, for however short a time.
 func (a app) follow(from *corev1.Pod) func(what string, wanted func(*corev1.Pod) bool) {
 	a.t.Helper()
@@ -161,7 +162,7 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// get asks the app through its Service, by kube-apiserver and the egress proxy.
+// get calls the app through its Service, by kube-apiserver and the egress proxy.
 func (a app) get(path string, query ...string) (string, error) {
 	request := a.client.CoreV1().RESTClient().Get().Namespace(a.space).Resource("services").Name("podapp:http").SubResource("proxy").Suffix(path)
 	for i := 0; i+1 < len(query); i += 2 {
@@ -171,7 +172,7 @@ func (a app) get(path string, query ...string) (string, error) {
 	return string(text), err
 }
 
-// mustGet asks until the Service has endpoints, which takes a moment after the
+// mustGet calls the app until the Service has endpoints, which takes a moment after the
 // pod is ready.
 func (a app) mustGet(path string, query ...string) string {
 	a.t.Helper()
@@ -386,7 +387,9 @@ func TestAWebhookByServiceIsAsked(t *testing.T) {
 	_, err = webhooks.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: a.space},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "deny.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+			Name:                    "deny.example.com",
+			AdmissionReviewVersions: []string{"v1"},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
 				CABundle: authority.Certificate(),
 				Service:  &admissionregistrationv1.ServiceReference{Namespace: a.space, Name: "podapp"},
@@ -411,7 +414,7 @@ func TestAWebhookByServiceIsAsked(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "denied by podapp")
 	}, patience, 20*time.Millisecond)
 
-	// Without a ready pod the reason is told, not a time-out.
+	// Without a ready pod, the error is the reason, not a timeout.
 	_, err = a.client.AppsV1().Deployments(a.space).UpdateScale(t.Context(), "podapp", scaleTo(a.space, 0), metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -443,8 +446,7 @@ func TestPodsComeBackWithTheNode(t *testing.T) {
 	require.False(t, runs(t, next))
 }
 
-// runs tells whether a process runs; one that has ended and that nobody has
-// waited for does not.
+// runs reports whether a process runs. A zombie does not.
 func runs(t *testing.T, pid string) bool {
 	t.Helper()
 	state, err := exec.CommandContext(t.Context(), "ps", "-o", "stat=", "-p", pid).Output()

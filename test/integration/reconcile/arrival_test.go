@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// outcomes keeps what a collection tells of its requests.
+// outcomes records what a collection reports about its requests.
 type outcomes struct {
 	mu    sync.Mutex
 	first chan struct{}
@@ -40,7 +40,7 @@ func (o *outcomes) add(err error) {
 	}
 }
 
-// at is the n-th outcome, counted from zero.
+// at returns the n-th outcome, counted from zero.
 func (o *outcomes) at(n int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,8 +55,8 @@ type attempts struct {
 	second        func()
 }
 
-// RoundTrip counts the request and sends it. A reflector begins each round with
-// the request for a stream of all objects, and lists where it cannot have it.
+// RoundTrip counts the request and sends it. A reflector starts each round with the
+// request for a stream of all objects, and lists if that is refused.
 func (a *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch q := r.URL.Query(); {
 	case q.Get("sendInitialEvents") != "":
@@ -67,10 +67,9 @@ func (a *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// TestACollectionIsReadAsSoonAsTheRightToArrives gives the right between the
-// first list, which is refused, and the second. That there is a second one within
-// the reflector's first round shows that its back-off, 0.8 s and more, is not
-// waited for.
+// TestACollectionIsReadAsSoonAsTheRightToArrives grants the right between the first list,
+// which is refused, and the second. A second list within the reflector's first round
+// shows that the collection does not wait for its back-off of 0.8 s and more.
 func TestACollectionIsReadAsSoonAsTheRightToArrives(t *testing.T) {
 	s := newScene(t)
 	config := harness.Shared(t, "hub").As(t, s.namespace, "reader")
@@ -90,8 +89,8 @@ func TestACollectionIsReadAsSoonAsTheRightToArrives(t *testing.T) {
 	require.EqualValues(t, 2, a.lists.Load())
 }
 
-// letRead gives an account the right to read ConfigMaps, and waits until the API
-// server knows it.
+// letRead grants an account the right to read ConfigMaps, and waits until it takes
+// effect.
 func (s *scene) letRead(t *testing.T, account string) {
 	t.Helper()
 	user := "system:serviceaccount:" + s.namespace + ":" + account
@@ -152,8 +151,8 @@ func TestACollectionWhoseWatchIsNotAnsweredSaysSo(t *testing.T) {
 	require.NoError(t, c.WaitSynced(t.Context()))
 }
 
-// TestABeatEndsThePauseOfACollection compares with what happens without a beat: the
-// least of a pause doubles with each failure, from 0.8 s on.
+// TestABeatEndsThePauseOfACollection compares with the pauses without a beat: the minimum
+// of a pause doubles with each failure, from 0.8 s on.
 func TestABeatEndsThePauseOfACollection(t *testing.T) {
 	s := newScene(t)
 	config, line := faults.Count(harness.Shared(t, "hub").Config)
@@ -165,7 +164,7 @@ func TestABeatEndsThePauseOfACollection(t *testing.T) {
 	calm := &outcomes{first: make(chan struct{})}
 	healthy.OnOutcome(calm.add)
 	line.Cut("")
-	// The times at which rounds failed; one may hold more than one request.
+	// The times at which rounds failed; a round may have more than one request.
 	var mu sync.Mutex
 	var rounds []time.Time
 	c.OnOutcome(func(err error) {
@@ -188,7 +187,7 @@ func TestABeatEndsThePauseOfACollection(t *testing.T) {
 	before := calm.count()
 	line.Fail(nil)
 	require.Eventually(t, func() bool {
-		pulse.Beat() // one that comes during a request is of no use
+		pulse.Beat() // one during a request has no effect
 		select {
 		case <-c.Synced():
 			return true
@@ -204,11 +203,11 @@ func TestABeatEndsThePauseOfACollection(t *testing.T) {
 	require.LessOrEqual(t, calm.count(), before+1, "a collection that is well does nothing at a beat")
 }
 
-// fourthPause is the least that a collection waits after four failures.
+// fourthPause is the minimum that a collection waits after four failures.
 const fourthPause = 8 * 800 * time.Millisecond
 
-// pauseBetweenRequests is less than the shortest pause between two rounds, which
-// is 0.8 s, and more than lies between the requests of one.
+// pauseBetweenRequests is shorter than the shortest pause between two rounds, which is
+// 0.8 s, and longer than the time between the requests of one round.
 const pauseBetweenRequests = 500 * time.Millisecond
 
 func (o *outcomes) count() int {

@@ -20,11 +20,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// patience bounds every wait for what takes milliseconds on a machine that is not
-// busy.
+// patience bounds every wait for what takes milliseconds on an idle machine.
 const patience = 2 * time.Minute
 
-// run starts the collection and returns the keys that it tells of.
+// run starts the collection and returns the keys that it reports.
 func run[T any](t *testing.T, c *watch.Collection[T]) <-chan reconcile.Key {
 	t.Helper()
 	keys := make(chan reconcile.Key, 10000)
@@ -50,7 +49,7 @@ func next(t *testing.T, keys <-chan reconcile.Key) string {
 	}
 }
 
-// value keeps the one value of our ConfigMaps, and nothing of others.
+// value keeps the one value of the test's ConfigMaps, and drops all other objects.
 func value(u *unstructured.Unstructured) (string, bool) {
 	v, _, _ := unstructured.NestedString(u.Object, "data", "k")
 	return v, v != ""
@@ -106,7 +105,7 @@ func TestACollectionSaysWhyItCannotBeRead(t *testing.T) {
 	cancel()
 	err = c.WaitSynced(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	// The API server is asked for a stream of all objects first, which is a watch.
+	// The first request is for a stream of all objects, which is a watch.
 	require.Regexp(t, `"system:serviceaccount:default:nobody" cannot (watch|list) resource "configmaps"`, err.Error())
 }
 
@@ -114,7 +113,9 @@ func TestACollectionIsReadWhole(t *testing.T) {
 	s := newScene(t)
 	const many = 1203 // more than two pages
 	for i := range many {
-		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap(fmt.Sprintf("n%04d", i), "1")}}})
+		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{
+			reconcile.Apply{Object: s.configMap(fmt.Sprintf("n%04d", i), "1")},
+		}})
 		require.NoError(t, err)
 	}
 	c := watch.New(watch.Options[string]{Client: s.client, Resource: configMaps, Namespace: s.namespace, Keep: value})

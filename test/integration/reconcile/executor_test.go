@@ -77,7 +77,7 @@ func (s *scene) configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{TypeMeta: kind("ConfigMap"), ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, Data: map[string]string{"k": value}}
 }
 
-// newWrites are the writes since the last call, without the namespace's path.
+// newWrites returns the writes since the last call, without the namespace's path.
 func (s *scene) newWrites(skip int) []string {
 	var out []string
 	for _, w := range s.writes.Seen()[skip:] {
@@ -87,8 +87,9 @@ func (s *scene) newWrites(skip int) []string {
 	return out
 }
 
-// told are the Events of the executor; kube-apiserver tells of Services too.
-func (s *scene) told(t *testing.T) (out []map[string]any) {
+// executorEvents returns the Events of the executor; kube-apiserver writes Events about
+// Services too.
+func (s *scene) executorEvents(t *testing.T) (out []map[string]any) {
 	t.Helper()
 	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -134,7 +135,7 @@ func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	s.refresh(t)
 	require.Equal(t, []string{finalizer}, s.service.Finalizers)
 	require.Equal(t, "Fine", s.service.Status.Conditions[0].Reason)
-	told := s.told(t)
+	told := s.executorEvents(t)
 	require.Len(t, told, 1)
 	require.Equal(t, "All is well", told[0]["note"])
 }
@@ -147,7 +148,7 @@ func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
 		Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: "Seen", Namespace: s.namespace, Message: "m"}},
 	})
 	require.NoError(t, err)
-	told := s.told(t)
+	told := s.executorEvents(t)
 	require.Len(t, told, 1)
 	name, _, _ := unstructured.NestedString(told[0], "regarding", "name")
 	require.Equal(t, s.namespace, name)
@@ -176,7 +177,7 @@ func TestAnEventThatIsToldOnceIsThereOnce(t *testing.T) {
 		require.NoError(t, err)
 	}
 	told := map[any]int{}
-	for _, e := range s.told(t) {
+	for _, e := range s.executorEvents(t) {
 		told[e["reason"]]++
 	}
 	require.Equal(t, map[any]int{"Gone": 1, "Other": 1, "Again": 2}, told)
@@ -202,13 +203,13 @@ func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
 	}}
 	_, err := s.executor.Execute(t.Context(), s.service, plan)
 	require.ErrorContains(t, err, "not-there")
-	require.Len(t, s.told(t), 1)
-	require.Equal(t, "Changed", s.told(t)[0]["reason"])
+	require.Len(t, s.executorEvents(t), 1)
+	require.Equal(t, "Changed", s.executorEvents(t)[0]["reason"])
 
-	// A status that somebody else wrote first is not told of.
+	// There is no Event about a status that another writer wrote first.
 	_, err = s.executor.Execute(t.Context(), s.service, plan)
 	require.Error(t, err)
-	require.Len(t, s.told(t), 1)
+	require.Len(t, s.executorEvents(t), 1)
 }
 
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// target names a ConfigMap of the scene, as it is on the server.
+// target returns the current ConfigMap of the scene as a target.
 func (s *scene) target(t *testing.T, name string) reconcile.Target {
 	t.Helper()
 	u, err := s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -56,14 +56,13 @@ func TestWritesAreMadeInTheirOrderAndKnowWhatTheyLeft(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"POST /configmaps", "PATCH /configmaps/new", "PATCH /configmaps/old", "PATCH /configmaps/new", "DELETE /configmaps/old",
 		"PATCH /services/web/status", "POST /events"}, s.newWrites(start)))
 	require.Equal(t, []string{"new=0", "new=1", "old=2", "new=3", "old=gone"}, told)
-	list := s.told(t)
+	list := s.executorEvents(t)
 	require.Len(t, list, 1)
 	require.Equal(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": s.namespace, "name": "new"}, list[0]["related"])
 }
 
 // TestAStrictWriteThatFailsEndsThePlan covers what a write may find: an object that has
-// changed, is another one, or is gone. Each is a conflict, after which nothing is
-// written.
+// changed, was replaced, or is gone. Each is a conflict, after which nothing is written.
 func TestAStrictWriteThatFailsEndsThePlan(t *testing.T) {
 	for what, first := range map[string]func(t *testing.T, s *scene) reconcile.Write{
 		"changed": func(t *testing.T, s *scene) reconcile.Write {
@@ -125,8 +124,8 @@ func TestAStrictWriteThatIsRefusedIsShown(t *testing.T) {
 	require.Error(t, err, "nothing is applied after a write that failed")
 }
 
-// TestParallelWritesAreTriedEachForItself has one that is stale and one of an object that
-// is gone among others: the loop comes again for them, and the status is written.
+// TestParallelWritesAreTriedEachForItself has a stale write and one to a missing object
+// among others: the loop retries them, and the status is written.
 func TestParallelWritesAreTriedEachForItself(t *testing.T) {
 	s := newScene(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -157,8 +156,8 @@ func TestParallelWritesAreTriedEachForItself(t *testing.T) {
 	}
 }
 
-// TestAnObjectIsReplacedOnlyOnceItIsGone writes an object that a write before could
-// not remove: it is left alone, and what has nothing to do with it is written.
+// TestAnObjectIsReplacedOnlyOnceItIsGone writes an object that an earlier write could not
+// remove: it is not touched, and unrelated objects are written.
 func TestAnObjectIsReplacedOnlyOnceItIsGone(t *testing.T) {
 	s := newScene(t)
 	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1")}}})

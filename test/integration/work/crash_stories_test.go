@@ -17,27 +17,27 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// story is something that happens to works, told once for each of its writes
-// with a death after it.
+// story is a sequence of changes to works. It is run once for each write of the agent,
+// which dies after that write.
 type story struct {
-	// before makes the state in which the story begins, start is its picture.
+	// before creates the initial state of the story, start is its picture.
 	before func(*crash)
 	start  []string
-	// during is what happens; away is set where it happens while no agent runs.
+	// during makes the changes; away is set when it runs while no agent does.
 	during func(*crash)
 	away   bool
-	// after is what happens between the death and the next life, nil for nothing.
+	// after makes changes between the death and the next life; nil for none.
 	after func(*crash)
-	// want is the picture at the end; see crash.picture. If something happens
-	// after, between is the picture before that.
+	// want is the picture at the end; see crash.picture. With after, between is the
+	// picture before it.
 	want, between []string
-	// atLeast is how many writes the story has.
+	// atLeast is the minimum number of writes in the story.
 	atLeast int
-	// grace is that of the agent, zero for its default.
+	// grace is the agent's grace period, zero for its default.
 	grace time.Duration
 }
 
-// end is the picture of a story that nothing comes after.
+// end returns the picture at the end of during.
 func (st story) end() []string {
 	if st.after != nil {
 		return st.between
@@ -45,14 +45,14 @@ func (st story) end() []string {
 	return st.want
 }
 
-// two is the beginning of most stories: a work of two objects.
+// two is the initial state of most stories: a work of two objects.
 func two(changes ...change) func(*crash) {
 	return func(c *crash) { c.declare("w", []string{"a=1", "b=1"}, changes...) }
 }
 
 var twoReady = []string{"a=1 of w", "b=1 of w", "record w: a b", "work w is ready"}
 
-// shared is the beginning of stories with two works that declare one object.
+// shared is the initial state of stories with two works that declare the same object.
 func shared(c *crash) {
 	c.declare("v", []string{"a=1"})
 	c.eventually(func() bool { return strings.Contains(strings.Join(c.picture(), " "), "work v is ready") }, "the first work is not ready")
@@ -65,7 +65,7 @@ func (c *crash) drop(suffix string) {
 	require.NoError(c.t, c.spoke.Resource(configMaps).Namespace(c.namespace).Delete(context.Background(), c.full(suffix), metav1.DeleteOptions{}))
 }
 
-// moved gives the agent a hub of another address.
+// moved gives the agent another address of the hub.
 func (c *crash) moved() {
 	half := len(c.config.HubHash) / 2
 	c.config.HubHash = c.config.HubHash[half:] + c.config.HubHash[:half]
@@ -84,7 +84,7 @@ func TestACrashAfterAnyWriteLeavesNoOrphanAndNoDoubleEffect(t *testing.T) {
 			want:   []string{"a=2 of w", "c=1 of w", "record w: a c", "work w is ready"}},
 		"a deleted object is repaired": {before: two(), start: twoReady, atLeast: 2,
 			during: func(c *crash) { c.drop("b") },
-			want:   []string{"a=1 of w", "b=1 of w, made anew", "record w: a b", "work w is ready"}},
+			want:   []string{"a=1 of w", "b=1 of w, recreated", "record w: a b", "work w is ready"}},
 		"a work is deleted": {before: two(), start: twoReady, during: remove, atLeast: 5},
 
 		"Update becomes ServerSideApply": {before: two(), start: twoReady, atLeast: 3,
@@ -167,7 +167,7 @@ func TestACrashAfterAnyWriteLeavesNoOrphanAndNoDoubleEffect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tell(t, name, st)
+			runStory(t, name, st)
 		})
 	}
 }
@@ -179,12 +179,13 @@ func TestAChangeBetweenTwoLivesIsCarriedOut(t *testing.T) {
 			during:  func(c *crash) { c.redeclare("w", []string{"a=2", "c=1"}) },
 			between: []string{"a=2 of w", "c=1 of w", "record w: a c", "work w is ready"}},
 		"a deleted object is repaired": {before: two(), start: twoReady, atLeast: 2, during: func(c *crash) { c.drop("b") },
-			between: []string{"a=1 of w", "b=1 of w, made anew", "record w: a b", "work w is ready"}},
+			between: []string{"a=1 of w", "b=1 of w, recreated", "record w: a b", "work w is ready"}},
 	}
 	for name, st := range stories {
 		for what, after := range map[string]story{
 			"then it declares less": {
-				after: func(c *crash) { c.redeclare("w", []string{"a=3"}) }, want: []string{"a=3 of w", "record w: a", "work w is ready"}},
+				after: func(c *crash) { c.redeclare("w", []string{"a=3"}) },
+				want:  []string{"a=3 of w", "record w: a", "work w is ready"}},
 			"then it is deleted": {after: func(c *crash) { c.remove(c.full("w")) }},
 			"then it is deleted and created again": {
 				after: func(c *crash) {
@@ -200,14 +201,14 @@ func TestAChangeBetweenTwoLivesIsCarriedOut(t *testing.T) {
 			st.after, st.want = after.after, after.want
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()
-				tell(t, name, st)
+				runStory(t, name, st)
 			})
 		}
 	}
 }
 
-// A work that took the place of another one of its name is deleted as soon as it says
-// that it is applied, by whichever write the agent died.
+// A work that replaced another one of its name is deleted as soon as it is applied, after
+// whichever write the agent died.
 func TestASuccessorThatSaysItIsAppliedIsDeletedUnasked(t *testing.T) {
 	s := newScene(t)
 	s.config.Log = logr.Discard()

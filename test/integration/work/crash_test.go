@@ -21,19 +21,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// crash is one run of a story: the agent dies after its nth write, and a new
-// agent has to finish. Works and objects carry the run's name as prefix.
+// crash is one run of a story: the agent dies after its nth write, and a new agent has to
+// finish. The names of works and objects have the run's name as a prefix.
 type crash struct {
 	*scene
 	name string
-	// born are the identities of the objects when the story began.
+	// born holds the UIDs of the objects when the story began.
 	born map[string]types.UID
 }
 
 func (c *crash) full(suffix string) string { return c.name + "-" + suffix }
 
-// set are manifests of objects with a value each: "a=1".
-func (c *crash) set(objects ...string) []string {
+// manifestsOf returns manifests of objects with a value each: "a=1".
+func (c *crash) manifestsOf(objects ...string) []string {
 	var out []string
 	for _, o := range objects {
 		suffix, value, _ := strings.Cut(o, "=")
@@ -42,21 +42,21 @@ func (c *crash) set(objects ...string) []string {
 	return out
 }
 
-// declare makes a work of such objects, redeclare gives it others.
+// declare creates a work of such objects, redeclare gives it others.
 func (c *crash) declare(work string, objects []string, changes ...change) {
-	c.create(c.full(work), c.set(objects...), changes...)
+	c.create(c.full(work), c.manifestsOf(objects...), changes...)
 }
 
 func (c *crash) redeclare(work string, objects []string, changes ...change) {
-	c.update(c.full(work), append([]change{c.manifests(c.set(objects...)...)}, changes...)...)
+	c.update(c.full(work), append([]change{c.manifests(c.manifestsOf(objects...)...)}, changes...)...)
 }
 
-// foreign makes an object that somebody else has on the cluster.
+// foreign creates an object of another owner on the cluster.
 func (c *crash) foreign(object string) {
-	apply(c.t, c.spoke, configMaps, c.namespace, strings.ReplaceAll(c.set(object)[0], "NS", c.namespace))
+	apply(c.t, c.spoke, configMaps, c.namespace, strings.ReplaceAll(c.manifestsOf(object)[0], "NS", c.namespace))
 }
 
-// by gives all objects of a work that strategy and no other.
+// by gives all objects of a work this update strategy and no other.
 func (c *crash) by(u workv1.UpdateStrategy) change {
 	return func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = nil
@@ -64,15 +64,14 @@ func (c *crash) by(u workv1.UpdateStrategy) change {
 	}
 }
 
-// spared is the delete option that leaves one object behind.
+// spared returns the delete option that leaves one object behind.
 func (c *crash) spared(suffix string) change {
 	return orphan(workv1.OrphaningRule{Resource: "configmaps", Namespace: c.namespace, Name: c.full(suffix)})
 }
 
-// picture is all that there is of the run: each object with its value and the
-// works that own it, each work's record, and each work. Objects that were there
-// before and have another identity now are marked, and so are identities that
-// are recorded wrongly.
+// picture returns all that exists of the run: each object with its value and the works
+// that own it, each AppliedManifestWork, and each work. Objects that existed before and
+// now have another UID are marked, and so are UIDs that are recorded wrongly.
 func (c *crash) picture() []string {
 	var out []string
 	of := map[types.UID]string{}
@@ -94,7 +93,7 @@ func (c *crash) picture() []string {
 		value, _, _ := unstructured.NestedString(o.Object, "data", "v")
 		line := suffix + "=" + value + " of " + owners(o.GetOwnerReferences(), of)
 		if born, ok := c.born[o.GetName()]; ok && born != o.GetUID() {
-			line += ", made anew"
+			line += ", recreated"
 		}
 		out = append(out, line)
 	}
@@ -119,7 +118,7 @@ func (c *crash) picture() []string {
 	return out
 }
 
-// records are the AppliedManifestWorks of the run, under every address of the hub.
+// records returns the AppliedManifestWorks of the run, for every address of the hub.
 func (c *crash) records() []*workv1.AppliedManifestWork {
 	var out []*workv1.AppliedManifestWork
 	for _, u := range c.list(c.spoke, applieds, "") {
@@ -132,7 +131,7 @@ func (c *crash) records() []*workv1.AppliedManifestWork {
 	return out
 }
 
-// owners are the works that an object goes with.
+// owners returns the works that an object is deleted with.
 func owners(references []metav1.OwnerReference, of map[types.UID]string) string {
 	var out []string
 	for _, r := range references {
@@ -149,7 +148,7 @@ func owners(references []metav1.OwnerReference, of map[types.UID]string) string 
 	return strings.Join(out, "+")
 }
 
-// stateOf says how a work is.
+// stateOf returns the state of a work.
 func stateOf(w *workv1.ManifestWork) string {
 	for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {
 		c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
@@ -160,7 +159,7 @@ func stateOf(w *workv1.ManifestWork) string {
 	return " is ready"
 }
 
-// becomes waits until the run looks like that.
+// becomes waits until the picture of the run is want.
 func (c *crash) becomes(want []string) {
 	c.t.Helper()
 	var have []string
@@ -168,17 +167,16 @@ func (c *crash) becomes(want []string) {
 		"the run %s did not converge (-want +have):\n%s", c.name, differs{want, &have})
 }
 
-// differs prints a difference when it is asked for, not before.
+// differs computes a difference only when it is printed.
 type differs struct {
 	want []string
 	have *[]string
 }
 
-// String is the difference.
+// String returns the difference.
 func (d differs) String() string { return cmp.Diff(d.want, *d.have) }
 
-// end removes everything of the run, so that the next counts no writes of this
-// one.
+// end removes everything of the run, so that the next one counts no writes of this one.
 func (c *crash) end() {
 	c.t.Helper()
 	for _, w := range c.list(c.hub, works, c.cluster) {
@@ -195,8 +193,8 @@ func (c *crash) end() {
 	c.eventually(func() bool { return len(c.records()) == 0 }, "a record of run %s is left", c.name)
 }
 
-// mortalRun lets an agent live a story until its nth write; false means that the
-// story ended before.
+// mortalRun runs a story until the agent's nth write; false means that the story ended
+// before that.
 func (c *crash) mortalRun(st story, n int) (died bool) {
 	c.t.Helper()
 	var stop func()
@@ -230,14 +228,13 @@ func (c *crash) mortalRun(st story, n int) (died bool) {
 	return died
 }
 
-// livesOn waits until the agent died, or the run looks like that and the agent
-// rests.
+// livesOn waits until the agent dies, or the picture is want and the agent rests.
 func (c *crash) livesOn(want []string) {
 	c.t.Helper()
 	const enough, again = 700 * millisecond, 100 * millisecond
 	var quiet time.Duration
 	c.steadily(func() bool {
-		if quiet += lookEvery; len(c.sent.Take()) > 0 || c.sent.Busy() {
+		if quiet += pollEvery; len(c.sent.Take()) > 0 || c.sent.Busy() {
 			quiet = 0
 		}
 		if c.sent.Dead() || quiet <= enough {
@@ -248,14 +245,14 @@ func (c *crash) livesOn(want []string) {
 	}, "the run %s has no end: %s", c.name, pictured{c})
 }
 
-// pictured prints the picture of a run when it is asked for, not before.
+// pictured computes the picture of a run only when it is printed.
 type pictured struct{ *crash }
 
-// String is the picture.
+// String returns the picture.
 func (p pictured) String() string { return strings.Join(p.picture(), "; ") }
 
-// tell runs a story with a death after each of its writes, and then to its end.
-func tell(t *testing.T, name string, st story) {
+// runStory runs a story with a death after each of its writes, and then to its end.
+func runStory(t *testing.T, name string, st story) {
 	s := newScene(t)
 	s.config.Log, s.config.Grace = logr.Discard(), st.grace
 	for n := 1; ; n++ {

@@ -148,11 +148,11 @@ func TestAWorkMayBeDeletedBeforeItWasApplied(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
-// nextSecond waits until a transition now has a later time than that of c: times
-// in a status are whole seconds.
+// nextSecond waits until a transition gets a later time than that of c: times in a status
+// are whole seconds.
 func (s *scene) nextSecond(c metav1.Condition) {
 	s.t.Helper()
-	s.eventually(func() bool { return time.Since(c.LastTransitionTime.Time) > 1100*millisecond }, "time stands still")
+	s.eventually(func() bool { return time.Since(c.LastTransitionTime.Time) > 1100*millisecond }, "time does not advance")
 }
 
 func TestANewGenerationMovesTheTransitionTimeOfApplied(t *testing.T) {
@@ -184,7 +184,8 @@ func TestAClusterScopedManifestLosesItsNamespace(t *testing.T) {
 
 const (
 	account = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"NAME","namespace":"NS"}}`
-	role    = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"reader","namespace":"NS"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`
+	role    = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"reader","namespace":"NS"},
+		"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`
 	binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"reader","namespace":"NS"},
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"ROLE"},"subjects":[{"kind":"ServiceAccount","name":"web","namespace":"NS"}]}`
 	deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"NS","creationTimestamp":null},"spec":{"replicas":1,

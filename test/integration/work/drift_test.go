@@ -94,15 +94,15 @@ func TestAFightIsDampedAndSaid(t *testing.T) {
 	s.start()
 	s.create("web", []string{configMap("one", "a", "1")})
 	s.ready("web")
-	s.clock.hold()
+	s.clock.stop()
 	for i := range 5 {
 		s.clock.forward(second)
 		s.patch(configMaps, "one", fmt.Sprintf(`{"data":{"a":"theirs-%d"}}`, i))
 		s.eventually(func() bool { return s.data("one", "a") == "1" }, "repair %d", i)
 	}
 	s.eventually(func() bool {
-		return strings.Contains(condition(s.work("web"), 0, "Applied").Message, "somebody else keeps changing the object")
-	}, "the fight is not said")
+		return strings.Contains(condition(s.work("web"), 0, "Applied").Message, "others keep changing the object")
+	}, "the fight is not reported")
 	s.clock.forward(9 * second)
 	s.patch(configMaps, "one", `{"data":{"a":"theirs"}}`)
 	s.never(func() bool { return s.data("one", "a") == "1" }, 2*second, "the agent fights on at full speed")
@@ -110,7 +110,7 @@ func TestAFightIsDampedAndSaid(t *testing.T) {
 	s.patch(configMaps, "one", `{"data":{"a":"theirs still"}}`)
 	s.eventually(func() bool { return s.data("one", "a") == "1" }, "the agent gave up")
 
-	// The label is an event; the clock moves no timers.
+	// The label causes an event, because the clock does not drive timers.
 	s.clock.forward(time.Minute)
 	s.patch(configMaps, "one", `{"metadata":{"labels":{"l":"1"}}}`)
 	s.eventually(func() bool { return condition(s.work("web"), 0, "Applied").Message == workv1.MessageManifestApplied }, "the fight is said when it is over")

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// forget removes a work from the hub as if it had never been there.
+// forget removes a work from the hub as if it had never existed.
 func (s *scene) forget(name string) {
 	s.t.Helper()
 	for _, w := range s.list(s.hub, works, s.cluster) {
@@ -29,8 +29,7 @@ func (s *scene) forget(name string) {
 	}
 }
 
-// poke wakes the agent for a work: timers do not follow a clock that is set
-// forward.
+// poke triggers the agent for a work: timers do not follow a clock that is set forward.
 func (s *scene) poke(name string) {
 	s.t.Helper()
 	_, err := s.spoke.Resource(applieds).Patch(context.Background(), s.applied(name).Name, types.MergePatchType,
@@ -46,7 +45,7 @@ func TestAWorkThatTheHubForgotIsEvictedAfterTheGrace(t *testing.T) {
 	s.ready("web")
 	stop()
 	s.forget("web")
-	s.clock.hold()
+	s.clock.stop()
 	s.start()
 	s.eventually(func() bool { return s.applied("web").Status.EvictionStartTime != nil }, "not stamped")
 	s.clock.forward(59 * time.Minute)
@@ -105,7 +104,7 @@ func TestWorksThatVanishTogetherAreKeptUntilThatIsConfirmed(t *testing.T) {
 	for i := range many {
 		s.forget(name(i))
 	}
-	s.clock.hold()
+	s.clock.stop()
 	s.start()
 	for i := range many {
 		s.eventually(func() bool { return s.applied(name(i)).Status.EvictionStartTime != nil }, "%s is not stamped", name(i))
@@ -114,7 +113,7 @@ func TestWorksThatVanishTogetherAreKeptUntilThatIsConfirmed(t *testing.T) {
 	for i := range many {
 		s.poke(name(i))
 	}
-	s.eventually(func() bool { return len(s.events("EvictionHeld")) > 0 }, "it is not said")
+	s.eventually(func() bool { return len(s.events("EvictionHeld")) > 0 }, "it is not reported")
 	s.never(func() bool {
 		for i := range many {
 			if s.applied(name(i)) == nil || s.data(name(i), "a") != "1" {
@@ -132,8 +131,8 @@ func TestWorksThatVanishTogetherAreKeptUntilThatIsConfirmed(t *testing.T) {
 	require.Nil(t, s.applied(name(1)).Status.EvictionStartTime)
 }
 
-// A work whose finalizer somebody takes off while it is being deleted takes its
-// delete option along; what that keeps is let go of before.
+// A work whose finalizer is removed by a user while it is being deleted loses its delete
+// option; the objects that it keeps are released before.
 func TestAnOrphaningWorkThatVanishesWhileItEndsKeepsItsObjects(t *testing.T) {
 	s := newScene(t)
 	stop := s.start()

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// applying are the verbs that applying takes, owning those of objects that go
+	// applying are the verbs needed to apply, owning those for objects that are deleted
 	// with the work.
 	applying = `["create","update","patch","get"]`
 	owning   = `["create","update","patch","get","delete"]`
@@ -29,7 +29,7 @@ const (
 
 var roles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
 
-// robot makes a ServiceAccount without rights the executor of a work.
+// robot makes a ServiceAccount without any rights the executor of a work.
 func robot(s *scene) change {
 	return func(w *workv1.ManifestWork) {
 		w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
@@ -39,8 +39,8 @@ func robot(s *scene) change {
 	}
 }
 
-// grant gives the robot rights in its namespace: the rules of one role, in JSON,
-// and waits until it has them.
+// grant gives the robot rights in its namespace, the rules of one role in JSON, and waits
+// until they take effect.
 func grant(s *scene, rules string) {
 	s.t.Helper()
 	apply(
@@ -48,20 +48,21 @@ func grant(s *scene, rules string) {
 		fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots"},"rules":%s}`, rules),
 	)
 	apply(s.t, s.spoke, roleBindings, s.namespace, fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"robots"},
-		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"robots"},"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%q}]}`, s.namespace))
-	hold(s.t, s.spoke, s.robotUser(), s.namespace, rules)
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"robots"},
+		"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%q}]}`, s.namespace))
+	awaitRights(s.t, s.spoke, s.robotUser(), s.namespace, rules)
 }
 
-// robotUser is the user name of the robot.
+// robotUser returns the user name of the robot.
 func (s *scene) robotUser() string { return "system:serviceaccount:" + s.namespace + ":robot" }
 
-// revoke takes them back.
+// revoke removes the rights of grant.
 func revoke(s *scene) {
 	s.t.Helper()
 	require.NoError(s.t, s.spoke.Resource(roleBindings).Namespace(s.namespace).Delete(context.Background(), "robots", metav1.DeleteOptions{}))
 }
 
-// on is a rule about ConfigMaps, or those of these names.
+// on returns a rule for all ConfigMaps, or for those with these names.
 func on(verbs string, names ...string) string {
 	only := ""
 	if len(names) > 0 {
@@ -83,7 +84,7 @@ func policy(p workv1.DeletePropagationPolicyType, orphaned ...string) change {
 	}
 }
 
-// verdicts are the statuses of Applied of the manifests, in their order.
+// verdicts returns the statuses of Applied of the manifests, in their order.
 func verdicts(w *workv1.ManifestWork) string {
 	var out []string
 	for i := range w.Status.ResourceStatus.Manifests {
@@ -102,7 +103,8 @@ func TestAnExecutorAppliesWhatItMay(t *testing.T) {
 		"no right":   {`[]`, metav1.ConditionFalse, "False False", "--"},
 		"all rights": {on(owning), metav1.ConditionTrue, "True True", "11"},
 		"the rights on one": {
-			`[{"apiGroups":[""],"resources":["configmaps"],"verbs":["update","patch","get","delete"],"resourceNames":["one"]},{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`,
+			`[{"apiGroups":[""],"resources":["configmaps"],"verbs":["update","patch","get","delete"],"resourceNames":["one"]},
+				{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`,
 			metav1.ConditionFalse,
 			"True False",
 			"1-",
@@ -128,7 +130,7 @@ func TestAnExecutorAppliesWhatItMay(t *testing.T) {
 	}
 }
 
-// An API server gives every ServiceAccount these groups.
+// The API server puts every ServiceAccount into these groups.
 func TestAnExecutorHasTheRightsOfItsGroups(t *testing.T) {
 	for _, group := range []string{"system:serviceaccounts:NS", "system:serviceaccounts", "system:authenticated"} {
 		t.Run(group, func(t *testing.T) {
@@ -162,9 +164,10 @@ func TestADeniedExecutorIsToldWhatItLacks(t *testing.T) {
 		"kubectl create role robot-configmaps --verb=create,update,delete --resource=configmaps -n "+ns+
 		" && kubectl create rolebinding robot-configmaps --role=robot-configmaps --serviceaccount="+ns+":robot -n "+ns, first.Message)
 	require.Contains(t, condition(work, 1, workv1.ConditionApplied).Message,
-		"not allowed to apply the resource apps deployments, "+ns+" web, will try again in 1m0s; ServiceAccount "+ns+"/robot lacks create, update, patch, get, delete; ")
+		"not allowed to apply the resource apps deployments, "+ns+" web, will try again in 1m0s; "+
+			"ServiceAccount "+ns+"/robot lacks create, update, patch, get, delete; ")
 	require.Contains(t, condition(work, 1, workv1.ConditionApplied).Message, "--resource=deployments.apps -n "+ns)
-	require.NotContains(t, fmt.Sprint(work.Status), "sesame", "what the work holds is not told")
+	require.NotContains(t, fmt.Sprint(work.Status), "sesame", "the content of the work is not disclosed")
 }
 
 func TestDeleteIsWantedOfWhatGoesWithTheWork(t *testing.T) {
@@ -217,7 +220,7 @@ func TestRightsThatComeAndGoAreSeenAtOnce(t *testing.T) {
 	require.Contains(t, condition(work, 0, workv1.ConditionApplied).Message, "not allowed to apply the resource  configmaps")
 	require.Equal(t, metav1.ConditionTrue, condition(work, 0, workv1.ConditionAvailable).Status)
 	require.Equal(t, "1", s.data("one", "a"), "what is there stays")
-	require.Empty(t, work.Status.ResourceStatus.Manifests[0].StatusFeedback.Values, "whoever may not read it is not told of it")
+	require.Empty(t, work.Status.ResourceStatus.Manifests[0].StatusFeedback.Values, "the status does not disclose what the executor may not read")
 	require.Equal(t, metav1.ConditionFalse, condition(work, 0, workv1.ConditionStatusFeedbackSynced).Status)
 	s.update("web", s.manifests(configMap("one", "a", "2")))
 	s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
@@ -226,7 +229,7 @@ func TestRightsThatComeAndGoAreSeenAtOnce(t *testing.T) {
 	grant(s, on(owning))
 	s.ready("web")
 	require.Equal(t, "2", s.data("one", "a"))
-	// A work whose executor has lost its rights ends all the same.
+	// A work whose executor has lost its rights is cleaned up all the same.
 	revoke(s)
 	s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
 	s.remove("web")
@@ -238,7 +241,7 @@ func TestWritesAreMadeAsTheExecutor(t *testing.T) {
 	s := newScene(t)
 	grant(s, on(owning))
 	var as identities
-	s.sent.Fail(as.note)
+	s.sent.Fail(as.record)
 	s.start()
 	s.create("web", []string{configMap("one", "a", "1")}, robot(s))
 	s.ready("web")
@@ -246,7 +249,7 @@ func TestWritesAreMadeAsTheExecutor(t *testing.T) {
 	for _, entry := range s.get(configMaps, "one").GetManagedFields() {
 		require.Equal(t, "work-agent", entry.Manager)
 	}
-	// Drift is repaired as the executor too, without asking anew.
+	// Drift is also repaired as the executor, without another access review.
 	s.untilRest(calmOfRights)
 	as.take()
 	s.patch(configMaps, "one", `{"data":{"a":"2"}}`)
@@ -257,7 +260,7 @@ func TestWritesAreMadeAsTheExecutor(t *testing.T) {
 	}
 }
 
-// What was checked before grants nothing: the API server has the last word.
+// Checks in advance grant nothing: the API server decides.
 func TestAnExecutorIsHeldByTheAPIServer(t *testing.T) {
 	s := newScene(t)
 	grant(s, on(owning))
@@ -289,19 +292,19 @@ func TestAnExecutorIsHeldByTheAPIServer(t *testing.T) {
 	release()
 	s.eventually(func() bool {
 		return strings.Contains(condition(s.work("web"), 0, workv1.ConditionApplied).Message, "lacks create, update, patch, get, delete")
-	}, "what is missing is not told")
+	}, "what is missing is not reported")
 	grant(s, on(owning))
 	s.ready("web")
 	require.Equal(t, "1", s.data("one", "a"))
 }
 
-// identities notes as whom an agent sends its requests.
+// identities records which users an agent impersonates.
 type identities struct {
 	mu   sync.Mutex
 	sent []string
 }
 
-func (i *identities) note(_ string, r *http.Request) error {
+func (i *identities) record(_ string, r *http.Request) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.sent = append(i.sent, r.Method+" "+r.URL.Path+" "+r.Header.Get("Impersonate-User"))
@@ -328,8 +331,7 @@ func TestWithExecutorsNothingIsSentAtRest(t *testing.T) {
 	s.eventually(func() bool { return slices.ContainsFunc(s.sent.Take(), watchesRoles) }, "roles are not watched")
 	s.untilRest(calmOfRights)
 
-	// Rights that say the same in another way cost one look at the rules and no
-	// write.
+	// The same rights in another form cost one read of the rules and no write.
 	apply(
 		t, s.spoke, roles, s.namespace,
 		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots","labels":{"a":"b"}},"rules":`+on(owning)+`}`,
@@ -349,7 +351,8 @@ func TestWithExecutorsNothingIsSentAtRest(t *testing.T) {
 func watchesRoles(r string) bool { return r == "spoke GET /apis/rbac.authorization.k8s.io/v1/roles" }
 
 func TestAnExecutorCannotGrantWhatItDoesNotHave(t *testing.T) {
-	role := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"wide","namespace":"NS"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}`
+	role := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"wide","namespace":"NS"},
+		"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}`
 	binding := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"wide","namespace":"NS"},
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"wide"},"subjects":[{"kind":"ServiceAccount","name":"other","namespace":"NS"}]}`
 	const rbac = `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","rolebindings"],"verbs":`
@@ -368,7 +371,7 @@ func TestAnExecutorCannotGrantWhatItDoesNotHave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			grant(s, tc.rules)
-			// The role that the binding names has to be there for it to be judged.
+			// The role that the binding names has to exist for the check.
 			apply(t, s.spoke, roles, s.namespace, strings.ReplaceAll(role, "NS", s.namespace))
 			if tc.existing {
 				apply(t, s.spoke, roleBindings, s.namespace, strings.ReplaceAll(binding, "NS", s.namespace))
@@ -396,8 +399,8 @@ func TestAnExecutorCannotGrantWhatItDoesNotHave(t *testing.T) {
 	}
 }
 
-// A manifest without rules says nothing that a dry run of it could object to, and
-// still changes what an existing role gives away.
+// A manifest without rules has nothing that a dry run could reject, and still changes
+// what an existing role grants.
 func TestAnExecutorCannotSpreadARoleThatIsThere(t *testing.T) {
 	s := newScene(t)
 	name := "spread-" + s.namespace
@@ -409,16 +412,19 @@ func TestAnExecutorCannotSpreadARoleThatIsThere(t *testing.T) {
 	apply(
 		t, s.spoke, clusterRoles, "",
 		fmt.Sprintf(
-			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`,
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},
+				"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`,
 			name,
 		),
 	)
 	apply(t, s.spoke, clusterRoles, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"%s-robot"},"rules":[
 		{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":%s}]}`, name, owning))
-	apply(t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"%[1]s-robot"},
-		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"%[1]s-robot"},"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%[2]q}]}`, name,
+	apply(t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1",
+		"kind":"ClusterRoleBinding","metadata":{"name":"%[1]s-robot"},
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"%[1]s-robot"},
+		"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%[2]q}]}`, name,
 		s.namespace))
-	hold(t, s.spoke, s.robotUser(), "", `[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":`+owning+`}]`)
+	awaitRights(t, s.spoke, s.robotUser(), "", `[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":`+owning+`}]`)
 	s.start()
 	s.create(
 		"web",
@@ -448,7 +454,7 @@ func TestAnExecutorThatIsNoneAppliesNothing(t *testing.T) {
 	s.ready("web")
 }
 
-// Whoever may orphan with an executor cannot have the agent delete for it.
+// An executor that may only orphan cannot make the agent delete for it.
 func TestAnExecutorWithoutDeleteHasNothingDeleted(t *testing.T) {
 	s := newScene(t)
 	grant(s, on(applying))
@@ -463,19 +469,19 @@ func TestAnExecutorWithoutDeleteHasNothingDeleted(t *testing.T) {
 	require.Equal(t, "1", s.data("one", "a"))
 }
 
-// With narrow rights the agent may not read, write or delete these objects; the
-// executor's rights do.
+// With narrow rights, the agent itself may not read, write or delete these objects, but
+// the executor may.
 func TestAnExecutorServesWhereTheAgentHasNoRights(t *testing.T) {
 	s := newScene(t)
 	s.config.Spoke = s.sent.On(s.narrow(), "spoke")
 	grant(s, on(owning))
 	s.start()
-	// Whoever writes works and names no executor gives nothing away.
+	// A work without an executor discloses nothing.
 	s.create("plain", []string{configMap("plain", "a", "sesame"), replace(kindCases["ClusterRoleBinding"].manifest, "CLUSTER", "k-"+s.namespace)})
 	plain := s.settled("plain", workv1.ConditionApplied, metav1.ConditionFalse)
 	require.Equal(t, "False False", verdicts(plain))
 	require.Contains(t, condition(plain, 1, workv1.ConditionApplied).Message, "forbidden")
-	require.NotContains(t, fmt.Sprint(plain.Status), "sesame", "what the work holds is not told")
+	require.NotContains(t, fmt.Sprint(plain.Status), "sesame", "the content of the work is not disclosed")
 	require.Nil(t, s.getIn(clusterRoleBindings, "", "k-"+s.namespace))
 	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, robot(s))
 	s.ready("web")
@@ -487,8 +493,8 @@ func TestAnExecutorServesWhereTheAgentHasNoRights(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
-// What a record notes for an agent that starts anew is put right when somebody
-// changes it, without any other event.
+// A change by others to what a record notes for a restarted agent is repaired, without
+// any other event.
 func TestANoteThatSomebodyChangesIsPutRight(t *testing.T) {
 	s := newScene(t)
 	grant(s, on(owning))
@@ -514,8 +520,8 @@ func TestANoteThatSomebodyChangesIsPutRight(t *testing.T) {
 	}
 }
 
-// The hub forgets a work, so that only the record can tell by whose rights its
-// objects can be removed.
+// The hub forgets a work, so that only the record names the executor with whose rights
+// its objects can be removed.
 func TestAnEvictedWorkGoesByTheRightsOfItsExecutor(t *testing.T) {
 	s := newScene(t)
 	s.config.Spoke, s.config.Grace = s.sent.On(s.narrow(), "spoke"), second

@@ -21,9 +21,9 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// ask adds an entry of manifestConfigs with feedback rules. The resource is
-// "deployments.apps" or "configmaps", name and namespace may hold wildcards.
-func ask(resource, namespace, name string, rules ...workv1.FeedbackRule) change {
+// withFeedback adds an entry of manifestConfigs with feedback rules. The resource is
+// "deployments.apps" or "configmaps"; name and namespace may have wildcards.
+func withFeedback(resource, namespace, name string, rules ...workv1.FeedbackRule) change {
 	return func(w *workv1.ManifestWork) {
 		gr := schema.ParseGroupResource(resource)
 		w.Spec.ManifestConfigs = append(w.Spec.ManifestConfigs, workv1.ManifestConfigOption{
@@ -35,7 +35,7 @@ func ask(resource, namespace, name string, rules ...workv1.FeedbackRule) change 
 
 var wellKnown = workv1.FeedbackRule{Type: workv1.FeedbackRuleTypeWellKnownStatus}
 
-// jsonPaths is a rule of names and paths in turns.
+// jsonPaths returns a rule of alternating names and paths.
 func jsonPaths(pairs ...string) workv1.FeedbackRule {
 	rule := workv1.FeedbackRule{Type: workv1.FeedbackRuleTypeJSONPaths}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -44,7 +44,7 @@ func jsonPaths(pairs ...string) workv1.FeedbackRule {
 	return rule
 }
 
-// values are those of one manifest as "name=value", in their order.
+// values returns the feedback values of one manifest as "name=value", in their order.
 func values(work *workv1.ManifestWork, ordinal int) []string {
 	if ordinal >= len(work.Status.ResourceStatus.Manifests) {
 		return nil
@@ -66,8 +66,8 @@ func values(work *workv1.ManifestWork, ordinal int) []string {
 	return out
 }
 
-// told waits until the values of one manifest are these.
-func (s *scene) told(name string, ordinal int, want ...string) *workv1.ManifestWork {
+// awaitValues waits until one manifest has these feedback values.
+func (s *scene) awaitValues(name string, ordinal int, want ...string) *workv1.ManifestWork {
 	s.t.Helper()
 	var work *workv1.ManifestWork
 	s.eventually(func() bool {
@@ -93,7 +93,7 @@ func synced(work *workv1.ManifestWork, ordinal int) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// kubelet says of all pods with a label what a kubelet would say.
+// kubelet sets the status of all pods with a label, as a kubelet would.
 func (s *scene) kubelet(label, phase, ready string) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -113,13 +113,16 @@ func (s *scene) kubelet(label, phase, ready string) {
 
 const (
 	podSpec       = `{"metadata":{"labels":{"app":"NAME"}},"spec":{"restartPolicy":"RESTART","containers":[{"name":"c","image":"none"}]}}`
-	webDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"NAME","namespace":"NS"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"NAME"}},"template":` + podSpec + `}}`
-	daemonSet     = `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"NAME","namespace":"NS"},"spec":{"selector":{"matchLabels":{"app":"NAME"}},"template":` + podSpec + `}}`
-	job           = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"NAME","namespace":"NS"},"spec":{"template":` + podSpec + `}}`
-	pod           = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","namespace":"NS","labels":{"app":"NAME"}},"spec":{"containers":[{"name":"c","image":"none"}]}}`
+	webDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"NAME","namespace":"NS"},
+		"spec":{"replicas":2,"selector":{"matchLabels":{"app":"NAME"}},"template":` + podSpec + `}}`
+	daemonSet = `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"NAME","namespace":"NS"},
+		"spec":{"selector":{"matchLabels":{"app":"NAME"}},"template":` + podSpec + `}}`
+	job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"NAME","namespace":"NS"},"spec":{"template":` + podSpec + `}}`
+	pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","namespace":"NS","labels":{"app":"NAME"}},
+		"spec":{"containers":[{"name":"c","image":"none"}]}}`
 )
 
-// called gives a manifest its name and restart policy.
+// called sets the name and the restart policy of a manifest.
 func called(manifest, name string) string {
 	restart := "Always"
 	if manifest == job {
@@ -132,13 +135,13 @@ func TestWellKnownValuesArePushed(t *testing.T) {
 	s := newScene(t)
 	s.start()
 	s.create("web", []string{called(webDeployment, "web"), called(daemonSet, "set"), called(job, "job"), called(pod, "pod"), replace(account, "NAME", "sa")},
-		ask("deployments.apps", "*", "*", wellKnown), ask("daemonsets.apps", "*", "*", wellKnown), ask("jobs.batch", "*", "*", wellKnown),
-		ask("pods", "*", "*", wellKnown), ask("serviceaccounts", "*", "*", wellKnown))
+		withFeedback("deployments.apps", "*", "*", wellKnown), withFeedback("daemonsets.apps", "*", "*", wellKnown), withFeedback("jobs.batch", "*", "*", wellKnown),
+		withFeedback("pods", "*", "*", wellKnown), withFeedback("serviceaccounts", "*", "*", wellKnown))
 	s.ready("web")
-	s.told("web", 0, "Replicas=2")
-	s.told("web", 1, "NumberReady=0", "DesiredNumberScheduled=0")
-	s.told("web", 3, "PodPhase=Pending")
-	work := s.told("web", 4)
+	s.awaitValues("web", 0, "Replicas=2")
+	s.awaitValues("web", 1, "NumberReady=0", "DesiredNumberScheduled=0")
+	s.awaitValues("web", 3, "PodPhase=Pending")
+	work := s.awaitValues("web", 4)
 	require.Equal(t, "False StatusFeedbackSyncFailed", synced(work, 4))
 	require.Contains(
 		t, condition(work, 4, "StatusFeedbackSynced").Message,
@@ -151,9 +154,9 @@ func TestWellKnownValuesArePushed(t *testing.T) {
 	s.kubelet("app=web", "Running", "True")
 	s.kubelet("app=pod", "Running", "True")
 	s.kubelet("app=job", "Succeeded", "False")
-	s.told("web", 0, "ReadyReplicas=2", "Replicas=2", "AvailableReplicas=2")
-	s.told("web", 2, "JobComplete=True", "JobSucceeded=1")
-	s.told("web", 3, "PodReady=True", "PodPhase=Running")
+	s.awaitValues("web", 0, "ReadyReplicas=2", "Replicas=2", "AvailableReplicas=2")
+	s.awaitValues("web", 2, "JobComplete=True", "JobSucceeded=1")
+	s.awaitValues("web", 3, "PodReady=True", "PodPhase=Running")
 }
 
 func TestPollAndWatchBothPush(t *testing.T) {
@@ -161,15 +164,15 @@ func TestPollAndWatchBothPush(t *testing.T) {
 		t.Run(string(scrape), func(t *testing.T) {
 			s := newScene(t)
 			s.start()
-			s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, ask(
+			s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, withFeedback(
 				"configmaps", "*", "*", jsonPaths("theirs", ".data.theirs", "a", ".data.a"),
 			),
 				func(w *workv1.ManifestWork) { w.Spec.ManifestConfigs[0].FeedbackScrapeType = scrape })
 			s.ready("web")
-			before := s.told("web", 0, "a=1")
+			before := s.awaitValues("web", 0, "a=1")
 			s.rests()
 			s.patch(configMaps, "one", `{"data":{"theirs":"2"}}`)
-			after := s.told("web", 0, "theirs=2", "a=1")
+			after := s.awaitValues("web", 0, "theirs=2", "a=1")
 			require.True(t, condition(before, 0, "StatusFeedbackSynced").LastTransitionTime.Time.Before(
 				condition(after, 0, "StatusFeedbackSynced").LastTransitionTime.Time,
 			),
@@ -182,7 +185,7 @@ func TestPollAndWatchBothPush(t *testing.T) {
 			s.rests()
 			s.patch(configMaps, "one", `{"metadata":{"labels":{"l":"1"}}}`)
 			s.eventually(func() bool { return s.gets(s.sent.Take(), "one") > 0 }, "a change is not looked at")
-			require.Empty(t, s.untilRest(calm), "a change of nothing that is asked for is not told")
+			require.Empty(t, s.untilRest(calm), "a change of other fields sends nothing")
 			require.Equal(t, after.ResourceVersion, s.work("web").ResourceVersion)
 		})
 	}
@@ -191,11 +194,11 @@ func TestPollAndWatchBothPush(t *testing.T) {
 func TestAChangeIsExactlyOneGetAndOnePatch(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, ask("configmaps", "*", "one", jsonPaths("theirs", ".data.theirs")))
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, withFeedback("configmaps", "*", "one", jsonPaths("theirs", ".data.theirs")))
 	s.ready("web")
 	s.rests()
 	s.patch(configMaps, "one", `{"data":{"theirs":"2"}}`)
-	s.told("web", 0, "theirs=2")
+	s.awaitValues("web", 0, "theirs=2")
 	require.Equal(t, []string{
 		"spoke GET /api/v1/namespaces/" + s.namespace + "/configmaps/one",
 		"hub PATCH /apis/work.open-cluster-management.io/v1/namespaces/" + s.cluster + "/manifestworks/web/status",
@@ -208,9 +211,9 @@ func TestAChangeIsExactlyOneGetAndOnePatch(t *testing.T) {
 func TestValuesThatAreThereAtOnceCostNoWriteMore(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "one", jsonPaths("a", ".data.a", "uid", ".metadata.uid")))
+	s.create("web", []string{configMap("one", "a", "1")}, withFeedback("configmaps", "*", "one", jsonPaths("a", ".data.a", "uid", ".metadata.uid")))
 	s.ready("web")
-	s.told("web", 0, "a=1", "uid="+string(s.get(configMaps, "one").GetUID()))
+	s.awaitValues("web", 0, "a=1", "uid="+string(s.get(configMaps, "one").GetUID()))
 	sent := s.untilRest(calm)
 	require.Len(t, writes(sent, "hub"), 2, "finalizer and status")
 	require.Equal(t, 1, s.gets(sent, "one"), "what the write answered is read")
@@ -219,14 +222,14 @@ func TestValuesThatAreThereAtOnceCostNoWriteMore(t *testing.T) {
 func TestAnObjectThatChangesAllTheTimeIsReadTwiceASecond(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
+	s.create("web", []string{configMap("one", "a", "1")}, withFeedback("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
 	s.ready("web")
 	s.rests()
 	begin := time.Now()
 	for i := range 60 {
 		s.patch(configMaps, "one", fmt.Sprintf(`{"data":{"theirs":"%d"}}`, i))
 	}
-	s.told("web", 0, "theirs=59")
+	s.awaitValues("web", 0, "theirs=59")
 	require.LessOrEqual(t, s.gets(s.sent.Take(), "one"), 1+int(2*time.Since(begin).Seconds()))
 	require.Empty(t, condition(s.work("web"), 0, "Applied").Message[len(workv1.MessageManifestApplied):], "a read is no repair")
 }
@@ -238,7 +241,7 @@ func TestWhatChangesAtTheSameTimeIsToldInOneWrite(t *testing.T) {
 	for i := range 40 {
 		manifests = append(manifests, configMap(fmt.Sprintf("one-%d", i), "a", "1"))
 	}
-	s.create("web", manifests, ask("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
+	s.create("web", manifests, withFeedback("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
 	s.ready("web")
 	s.rests()
 	begin := time.Now()
@@ -262,10 +265,10 @@ func TestPathsThatCannotBeReadLeaveTheOthers(t *testing.T) {
 	s.start()
 	s.create(
 		"web", []string{configMap("one", "a", "1")},
-		ask("configmaps", "*", "*", jsonPaths("good", ".data.a", "none", ".data.b", "map", ".data", "bad", "data")),
+		withFeedback("configmaps", "*", "*", jsonPaths("good", ".data.a", "none", ".data.b", "map", ".data", "bad", "data")),
 	)
 	s.ready("web")
-	work := s.told("web", 0, "good=1")
+	work := s.awaitValues("web", 0, "good=1")
 	require.Equal(t, "False StatusFeedbackSyncFailed", synced(work, 0))
 	message := condition(work, 0, "StatusFeedbackSynced").Message
 	require.Contains(t, message, `the path ".data" of the value "map": it leads to a map`)
@@ -278,8 +281,8 @@ func TestPathsThatCannotBeReadLeaveTheOthers(t *testing.T) {
 	})
 	s.eventually(func() bool {
 		return strings.Contains(condition(s.work("web"), 0, "StatusFeedbackSynced").Message, `the name "good" is given to two values, the first is reported`)
-	}, "two values of one name are not told")
-	s.told("web", 0, "good=1")
+	}, "two values with one name are not reported")
+	s.awaitValues("web", 0, "good=1")
 
 	s.update("web", func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs[0].FeedbackRules = []workv1.FeedbackRule{jsonPaths("version", ".data.a", "good", ".data.a")}
@@ -287,31 +290,31 @@ func TestPathsThatCannotBeReadLeaveTheOthers(t *testing.T) {
 	})
 	s.eventually(func() bool {
 		return strings.Contains(condition(s.work("web"), 0, "StatusFeedbackSynced").Message, `the path ".data.a" is for version "v2" and the object has version v1`)
-	}, "another version is not told")
+	}, "another version is not reported")
 
 	s.update("web", func(w *workv1.ManifestWork) { w.Spec.ManifestConfigs = nil })
-	work = s.told("web", 0)
+	work = s.awaitValues("web", 0)
 	require.Equal(t, "True NoStatusFeedbackSynced", synced(work, 0))
 }
 
 func TestStructuresNeedTheirGate(t *testing.T) {
 	s := newScene(t)
 	stop := s.start()
-	s.create("web", []string{configMap("one", "a", "1", "b", "2")}, ask("configmaps", "*", "*", jsonPaths("map", ".data", "all", ".data.*")))
+	s.create("web", []string{configMap("one", "a", "1", "b", "2")}, withFeedback("configmaps", "*", "*", jsonPaths("map", ".data", "all", ".data.*")))
 	s.ready("web")
-	work := s.told("web", 0, "all=1")
+	work := s.awaitValues("web", 0, "all=1")
 	require.Contains(t, condition(work, 0, "StatusFeedbackSynced").Message, "enable the feature gate RawFeedbackJsonString of the work agent")
 
 	stop()
 	s.config.Feedback.RawJSON = true
 	s.start()
-	work = s.told("web", 0, `map~{"a":"1","b":"2"}`, `all~["1","2"]`)
+	work = s.awaitValues("web", 0, `map~{"a":"1","b":"2"}`, `all~["1","2"]`)
 	require.Equal(t, "True StatusFeedbackSynced", synced(work, 0))
 
 	s.update("web", s.manifests(configMap("one", "a", strings.Repeat("x", 1100))), func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs[0].FeedbackRules = []workv1.FeedbackRule{jsonPaths("map", ".data", "kind", ".kind")}
 	})
-	work = s.told("web", 0, "kind=ConfigMap")
+	work = s.awaitValues("web", 0, "kind=ConfigMap")
 	require.Contains(t, condition(work, 0, "StatusFeedbackSynced").Message, "as JSON it has more than 1024 bytes")
 }
 
@@ -320,11 +323,11 @@ func TestTheFirstConfigWithRulesCounts(t *testing.T) {
 	s.start()
 	s.create("web", []string{configMap("cm-a", "a", "1"), configMap("other", "a", "1")},
 		strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}),
-		ask("configmaps", "ns-*", "cm-*", jsonPaths("first", ".data.a")), ask("configmaps", "*", "*", jsonPaths("second", ".data.a")),
-		ask("configmaps", "*", "cm-a", jsonPaths("third", ".data.a")))
+		withFeedback("configmaps", "ns-*", "cm-*", jsonPaths("first", ".data.a")), withFeedback("configmaps", "*", "*", jsonPaths("second", ".data.a")),
+		withFeedback("configmaps", "*", "cm-a", jsonPaths("third", ".data.a")))
 	s.ready("web")
-	s.told("web", 0, "first=1")
-	s.told("web", 1, "second=1")
+	s.awaitValues("web", 0, "first=1")
+	s.awaitValues("web", 1, "second=1")
 	s.update("web", s.manifests(configMap("cm-a", "a", "2"), configMap("other", "a", "1")))
 	s.ready("web")
 	require.Equal(t, "1", s.data("cm-a", "a"), "the strategy of the entry without rules holds")
@@ -335,9 +338,9 @@ func TestAHostilePathHarmsNothing(t *testing.T) {
 	s.start()
 	many := func(of string) string { return "[" + strings.Repeat(of+",", 29) + of + "]" }
 	s.create("web", []string{called(webDeployment, "web"), configMap("one", "a", "1")},
-		ask("deployments.apps", "*", "*", jsonPaths("hostile", many("'metadata'")+many("'managedFields'")+many("0"), "name", ".metadata.name")))
+		withFeedback("deployments.apps", "*", "*", jsonPaths("hostile", many("'metadata'")+many("'managedFields'")+many("0"), "name", ".metadata.name")))
 	s.ready("web")
-	work := s.told("web", 0, "name=web")
+	work := s.awaitValues("web", 0, "name=web")
 	require.Contains(t, condition(work, 0, "StatusFeedbackSynced").Message, "name the way to the value instead of searching for it")
 }
 
@@ -346,9 +349,9 @@ func TestOfASecretOnlyTheNamedValueIsTold(t *testing.T) {
 	s.config.Feedback.RawJSON = true
 	s.start()
 	s.create("web", []string{`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"NS"},"data":{"user":"Ym9i","password":"aHVudGVyMg=="}}`},
-		ask("secrets", "*", "*", jsonPaths("user", ".data.user", "all", ".data", "each", ".data.*")))
+		withFeedback("secrets", "*", "*", jsonPaths("user", ".data.user", "all", ".data", "each", ".data.*")))
 	s.ready("web")
-	work := s.told("web", 0, "user=Ym9i")
+	work := s.awaitValues("web", 0, "user=Ym9i")
 	require.Contains(t, condition(work, 0, "StatusFeedbackSynced").Message, "of a Secret only single values are given")
 	require.NotContains(t, dump(&work).String(), "aHVudGVyMg==")
 }
@@ -357,20 +360,20 @@ func TestAnObjectOfOthersIsToldWhenItComesChangesAndGoes(t *testing.T) {
 	s := newScene(t)
 	s.start()
 	s.create("web", []string{configMap("theirs"), configMap("ours", "a", "1")}, strategy("theirs", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly}),
-		ask("configmaps", "*", "theirs", jsonPaths("a", ".data.a")))
+		withFeedback("configmaps", "*", "theirs", jsonPaths("a", ".data.a")))
 	s.settled("web", "Available", metav1.ConditionFalse)
 	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theirs"},"data":{"a":"1"}}`)
-	s.told("web", 0, "a=1")
+	s.awaitValues("web", 0, "a=1")
 	s.ready("web")
 	s.rests()
 	s.patch(configMaps, "theirs", `{"data":{"a":"2"}}`)
-	s.told("web", 0, "a=2")
+	s.awaitValues("web", 0, "a=2")
 	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "theirs", metav1.DeleteOptions{}))
 	work := s.settled("web", "Available", metav1.ConditionFalse)
 	require.Equal(t, "ResourceNotAvailable", condition(work, 0, "Available").Reason)
 	require.Equal(t, []string{"a=2"}, values(work, 0), "what was told stays")
 	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"theirs"},"data":{"a":"3"}}`)
-	s.told("web", 0, "a=3")
+	s.awaitValues("web", 0, "a=3")
 	s.ready("web")
 }
 
@@ -379,16 +382,16 @@ func TestValuesOfANamespaceArePushed(t *testing.T) {
 	s.start()
 	name := s.namespace + "-more"
 	s.create("web", []string{fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)},
-		ask("namespaces", "", name, jsonPaths("phase", ".status.phase", "note", `.metadata.annotations.example\.com/note`)))
+		withFeedback("namespaces", "", name, jsonPaths("phase", ".status.phase", "note", `.metadata.annotations.example\.com/note`)))
 	s.ready("web")
-	s.told("web", 0, "phase=Active")
+	s.awaitValues("web", 0, "phase=Active")
 	s.rests()
 	_, err := s.spoke.Resource(namespaces).Patch(
 		context.Background(), name, types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"example.com/note":"hello"}}}`), metav1.PatchOptions{},
 	)
 	require.NoError(t, err)
-	s.told("web", 0, "phase=Active", "note=hello")
+	s.awaitValues("web", 0, "phase=Active", "note=hello")
 	s.remove("web")
 	s.gone("web")
 }
@@ -396,10 +399,10 @@ func TestValuesOfANamespaceArePushed(t *testing.T) {
 func TestValuesAfterTheAgentOrTheHubWasAway(t *testing.T) {
 	s := newScene(t)
 	stop := s.start()
-	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, withFeedback("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs")))
 	s.ready("web")
 	s.patch(configMaps, "two", `{"data":{"theirs":"1"}}`)
-	before := s.told("web", 1, "theirs=1")
+	before := s.awaitValues("web", 1, "theirs=1")
 	s.rests()
 	stop()
 	s.sent.Take()
@@ -414,32 +417,32 @@ func TestValuesAfterTheAgentOrTheHubWasAway(t *testing.T) {
 	}, "the value is not sent")
 	s.patch(configMaps, "two", `{"data":{"theirs":"2"}}`)
 	s.sent.Fail(nil)
-	s.told("web", 0, "theirs=2")
-	s.told("web", 1, "theirs=2")
+	s.awaitValues("web", 0, "theirs=2")
+	s.awaitValues("web", 1, "theirs=2")
 }
 
 func TestValuesThatSomebodyTakesOffTheHubComeBack(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("a", ".data.a")))
+	s.create("web", []string{configMap("one", "a", "1")}, withFeedback("configmaps", "*", "*", jsonPaths("a", ".data.a")))
 	s.ready("web")
-	s.told("web", 0, "a=1")
+	s.awaitValues("web", 0, "a=1")
 	for _, body := range []string{
 		`[{"op":"remove","path":"/status/resourceStatus/manifests/0/statusFeedback"}]`,
 		`[{"op":"replace","path":"/status/resourceStatus/manifests/0/statusFeedback/values/0/fieldValue/string","value":"x"}]`,
 	} {
 		_, err := s.hub.Resource(works).Namespace(s.cluster).Patch(context.Background(), "web", types.JSONPatchType, []byte(body), metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
-		s.told("web", 0, "a=1")
+		s.awaitValues("web", 0, "a=1")
 	}
 }
 
 func TestAnObjectThatCannotBeReadChangesAvailableAlone(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("a", ".data.a", "theirs", ".data.theirs")))
+	s.create("web", []string{configMap("one", "a", "1")}, withFeedback("configmaps", "*", "*", jsonPaths("a", ".data.a", "theirs", ".data.theirs")))
 	s.ready("web")
-	before := s.told("web", 0, "a=1")
+	before := s.awaitValues("web", 0, "a=1")
 	s.rests()
 	s.sent.Fail(func(_ string, r *http.Request) error {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/one") {
@@ -455,7 +458,7 @@ func TestAnObjectThatCannotBeReadChangesAvailableAlone(t *testing.T) {
 	}
 	require.Equal(t, []string{"a=1"}, values(work, 0))
 	s.sent.Fail(nil)
-	s.told("web", 0, "a=1", "theirs=1")
+	s.awaitValues("web", 0, "a=1", "theirs=1")
 	s.settled("web", "Available", metav1.ConditionTrue)
 }
 
@@ -464,16 +467,16 @@ func TestValuesFollowTheirManifestAndANewObject(t *testing.T) {
 	s.start()
 	s.create(
 		"web", []string{configMap("one", "a", "1"), configMap("two", "a", "2")},
-		ask("configmaps", "*", "*", jsonPaths("a", ".data.a", "uid", ".metadata.uid")),
+		withFeedback("configmaps", "*", "*", jsonPaths("a", ".data.a", "uid", ".metadata.uid")),
 	)
 	s.ready("web")
 	one, two := "uid="+string(s.get(configMaps, "one").GetUID()), "uid="+string(s.get(configMaps, "two").GetUID())
-	s.told("web", 0, "a=1", one)
+	s.awaitValues("web", 0, "a=1", one)
 	s.update("web", s.manifests(configMap("two", "a", "2"), configMap("one", "a", "1")))
 	s.ready("web")
-	s.told("web", 0, "a=2", two)
-	s.told("web", 1, "a=1", one)
+	s.awaitValues("web", 0, "a=2", two)
+	s.awaitValues("web", 1, "a=1", one)
 	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "one", metav1.DeleteOptions{}))
 	s.eventually(func() bool { u := s.get(configMaps, "one"); return u != nil && "uid="+string(u.GetUID()) != one }, "it did not come back")
-	s.told("web", 1, "a=1", "uid="+string(s.get(configMaps, "one").GetUID()))
+	s.awaitValues("web", 1, "a=1", "uid="+string(s.get(configMaps, "one").GetUID()))
 }

@@ -16,7 +16,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// maxSpec is what the webhook lets a work take, in bytes.
+// maxSpec is the largest spec of a work that the webhook accepts, in bytes.
 const maxSpec = 500 << 10
 
 func TestTheStatusOfAHugeWorkCanAlwaysBeWritten(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTheStatusOfAHugeWorkCanAlwaysBeWritten(t *testing.T) {
 	told := len(work.Status.ResourceStatus.Manifests)
 	applied := apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionApplied)
 	require.Contains(t, applied.Message, fmt.Sprintf("%d of %d manifests are left out of the status", len(all)-told, len(all)))
-	require.Greater(t, told, 500, "what fits is told")
+	require.Greater(t, told, 500, "what fits is reported")
 	require.Equal(t, "v", s.data("good-19", "k"), "the good ones are applied")
 
 	s.update("huge", s.manifests(good...))
@@ -55,8 +55,8 @@ func TestTheStatusOfAHugeWorkCanAlwaysBeWritten(t *testing.T) {
 	require.Len(t, work.Status.ResourceStatus.Manifests, len(good))
 }
 
-// TestLargeObjectsAreReadAgainWhereThereIsNoRoom tells of more bytes of live
-// objects than a pass holds.
+// TestLargeObjectsAreReadAgainWhereThereIsNoRoom has live objects with more bytes than a
+// pass keeps.
 func TestLargeObjectsAreReadAgainWhereThereIsNoRoom(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -71,10 +71,10 @@ func TestLargeObjectsAreReadAgainWhereThereIsNoRoom(t *testing.T) {
 		)
 	}
 	s.create("web", declared, strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly}),
-		ask("configmaps", "*", "*", jsonPaths("a", ".data.a")))
+		withFeedback("configmaps", "*", "*", jsonPaths("a", ".data.a")))
 	s.start()
 	s.ready("web")
 	for i := range declared {
-		s.told("web", i, fmt.Sprint("a=", i))
+		s.awaitValues("web", i, fmt.Sprint("a=", i))
 	}
 }

@@ -18,19 +18,20 @@ import (
 
 const hash = "open-cluster-management.io/config-spec-hash"
 
-// scaled is a Deployment of one container with two variables.
+// scaled returns a Deployment of one container with two variables.
 func scaled(replicas int, image, a string) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"NS"},"spec":{"replicas":%d,
 		"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
 		"spec":{"containers":[{"name":"web","image":%q,"env":[{"name":"A","value":%q},{"name":"B","value":"b"}]}]}}}}`, replicas, image, a)
 }
 
-// ignoring gives Deployments server-side apply with fields to ignore.
+// ignoring gives Deployments server-side apply with ignored fields.
 func ignoring(fields ...workv1.IgnoreField) change {
 	u := serverSide("", true, fields...)
 	return func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
-			ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "*", Name: "*"}, UpdateStrategy: &u,
+			ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "*", Name: "*"},
+			UpdateStrategy:     &u,
 		}}
 	}
 }
@@ -43,7 +44,7 @@ func onChange(paths ...string) workv1.IgnoreField {
 	return workv1.IgnoreField{Condition: workv1.IgnoreFieldsConditionOnSpokeChange, JSONPaths: paths}
 }
 
-// deployed is "replicas image A B" of the Deployment.
+// deployed returns "replicas image A B" of the Deployment.
 func (s *scene) deployed() string {
 	s.t.Helper()
 	u := s.get(deployments, "web")
@@ -61,8 +62,8 @@ func (s *scene) deployed() string {
 	return strings.Join(out, " ")
 }
 
-// is waits for the Deployment to be so, and makes sure that it stays so until
-// the agent has nothing to do about it any more.
+// is waits until the Deployment is as wanted, and makes sure that it stays so until the
+// agent has nothing left to do.
 func (s *scene) is(want string) {
 	s.t.Helper()
 	s.eventually(func() bool { return s.deployed() == want }, "the Deployment is not %s", want)
@@ -78,7 +79,7 @@ func (s *scene) autoscale(replicas int) {
 	require.NoError(s.t, err)
 }
 
-// edit changes the first container as somebody else.
+// edit changes the first container as another user.
 func (s *scene) edit(patch string) {
 	s.t.Helper()
 	_, err := s.spoke.Resource(deployments).Namespace(s.namespace).Patch(context.Background(), "web", types.StrategicMergePatchType,
@@ -255,7 +256,8 @@ func TestFieldsThatCannotBeIgnoredAreSaid(t *testing.T) {
 	}))
 	work := s.settled("web", "Applied", metav1.ConditionFalse)
 	require.Equal(t, "AppliedManifestSSAIgnoreFieldError", condition(work, 0, "Applied").Reason)
-	require.Equal(t, `Failed to process ignoreFields: OnSpokePresent.jqPathExpressions[0] ".spec.replicas |": at character 17: the end stands where a path should; correct the expression`,
+	require.Equal(t, `Failed to process ignoreFields: OnSpokePresent.jqPathExpressions[0] ".spec.replicas |": `+
+		`at character 17: found the end instead of a path; correct the expression`,
 		condition(work, 0, "Applied").Message)
 	require.Nil(t, s.get(deployments, "web"), "what cannot be read in full is not applied")
 	require.Equal(t, metav1.ConditionTrue, condition(work, 1, "Applied").Status, "one failing manifest harms no other")
@@ -283,7 +285,8 @@ func TestBelowAValueThatIsMergedAsOneIgnoredFieldsStay(t *testing.T) {
 	u := serverSide("", true, onPresent(".spec.items[*].a"))
 	s.create("web", []string{widget(1, 1)}, func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
-			ResourceIdentifier: workv1.ResourceIdentifier{Group: "example.com", Resource: gvr.Resource, Namespace: "*", Name: "*"}, UpdateStrategy: &u,
+			ResourceIdentifier: workv1.ResourceIdentifier{Group: "example.com", Resource: gvr.Resource, Namespace: "*", Name: "*"},
+			UpdateStrategy:     &u,
 		}}
 	})
 	s.ready("web")

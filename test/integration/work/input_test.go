@@ -25,17 +25,19 @@ var (
 func TestWhatAPolicyRefusesIsSaidAndAppliedWhenItMay(t *testing.T) {
 	s := newScene(t)
 	apply(t, s.spoke, policies, "", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%q},"spec":{
-		"failurePolicy":"Fail","matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["configmaps"]}],
+		"failurePolicy":"Fail","matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],
+		"operations":["CREATE","UPDATE"],"resources":["configmaps"]}],
 			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":%q}}},
 		"validations":[{"expression":"!object.metadata.name.startsWith('bad')","message":"names that begin with bad are not wanted here"}]}}`, s.namespace,
 		s.namespace))
-	apply(t, s.spoke, policyBindings, "", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},
+	apply(t, s.spoke, policyBindings, "", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1",
+		"kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},
 		"spec":{"policyName":%q,"validationActions":["Deny"]}}`, s.namespace, s.namespace))
 	lift := func() {
 		require.NoError(t, s.spoke.Resource(policyBindings).Delete(context.Background(), s.namespace, metav1.DeleteOptions{}))
 		require.NoError(t, s.spoke.Resource(policies).Delete(context.Background(), s.namespace, metav1.DeleteOptions{}))
 	}
-	try := func() bool { // policies take effect some time after they were made
+	try := func() bool { // policies take effect some time after their creation
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "bad-try"}}}
 		_, err := s.spoke.Resource(configMaps).Namespace(s.namespace).Create(context.Background(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil
@@ -55,8 +57,8 @@ func TestWhatAPolicyRefusesIsSaidAndAppliedWhenItMay(t *testing.T) {
 
 func TestWhatAQuotaRefusesIsSaidAndAppliedWhenThereIsRoom(t *testing.T) {
 	s := newScene(t)
-	// Of network policies there are only ours; the status of the quota is that of
-	// the cluster's own controller.
+	// There are no other network policies; the cluster's own controller writes the status
+	// of the quota.
 	const counted = "count/networkpolicies.networking.k8s.io"
 	room := func(most string) {
 		t.Helper()
@@ -73,7 +75,7 @@ func TestWhatAQuotaRefusesIsSaidAndAppliedWhenThereIsRoom(t *testing.T) {
 	policy := func(name string) string {
 		return fmt.Sprintf(`{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":%q,"namespace":"NS"},"spec":{"podSelector":{}}}`, name)
 	}
-	try := func() bool { // until admission knows the quota's status nothing of its kind is let in
+	try := func() bool { // admission rejects the kind until it knows the quota's status
 		u := &unstructured.Unstructured{}
 		require.NoError(t, u.UnmarshalJSON([]byte(replace(policy("try"), "NS", s.namespace))))
 		_, err := s.spoke.Resource(resource("networking.k8s.io", "v1", "networkpolicies")).Namespace(s.namespace).
@@ -131,8 +133,8 @@ func TestTheLongestNameOfAWork(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
-// An identity that one work gives to its objects reaches no other work's: names
-// and namespaces that hold parts of others are compared whole.
+// A resource identifier of one work does not match objects of another: names and
+// namespaces are compared as a whole, even when one contains the other.
 func TestNamesThatAreAlikeAreApart(t *testing.T) {
 	s := newScene(t)
 	s.start()

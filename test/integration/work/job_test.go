@@ -13,9 +13,9 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// TestACompleteJobRestsWhenTheHubMoves gives the agent another hub, or another
-// address of the same, after a Job has ended and was removed. The record of the
-// work there is another one, and its status says nothing of this generation.
+// TestACompleteJobRestsWhenTheHubMoves gives the agent another hub, or another address of
+// the same hub, after a Job has completed and was removed. There, the work has another
+// record, and a status that does not cover this generation.
 func TestACompleteJobRestsWhenTheHubMoves(t *testing.T) {
 	t.Parallel()
 	job := fmt.Sprintf(migration, "example.com/migration:1")
@@ -32,7 +32,7 @@ func TestACompleteJobRestsWhenTheHubMoves(t *testing.T) {
 			s.create("job", []string{job, data("beside", "1")}, s.ruled("batch", "jobs", "migration", builtIn(workv1.ConditionComplete)))
 			s.finish("migration")
 			s.soonSays("job", "Complete", "True ConditionRulesAggregated Job is finished")
-			s.take(jobs, "migration")
+			s.deleteObject(jobs, "migration")
 			s.soonManifestSays("job", 0, "Available", "False ResourceNotAvailable Resource is not available")
 			stop()
 			before := s.applied("job")
@@ -59,14 +59,14 @@ func TestACompleteJobRestsWhenTheHubMoves(t *testing.T) {
 			s.eventually(func() bool { return s.data("beside", "k") == "2" }, "the work is not applied from there")
 			rests()
 			stop()
-			s.take(configMaps, "beside")
+			s.deleteObject(configMaps, "beside")
 			stop = s.start()
 			s.eventually(func() bool { return s.data("beside", "k") == "2" }, "what is not complete is repaired")
 			rests()
 			stop()
 			move(s)
 			s.config.HubHash = first
-			s.take(configMaps, "beside")
+			s.deleteObject(configMaps, "beside")
 			s.start()
 			s.eventually(func() bool { return s.data("beside", "k") == "2" }, "the work is not applied on the way back")
 			rests()
@@ -74,9 +74,9 @@ func TestACompleteJobRestsWhenTheHubMoves(t *testing.T) {
 	}
 }
 
-// TestAJobThatEndsWhileTheAgentIsAway removes an ended Job before the agent could
-// tell that it has ended. If the agent sees it once more, on its way out, it knows;
-// what is gone without a trace may have been removed while it ran, and is made
+// TestAJobThatEndsWhileTheAgentIsAway removes a finished Job before the agent has seen
+// that it finished. If the agent sees it once more while it is being deleted, it knows; a
+// Job that is gone without a trace may have been removed while it ran, and is created
 // again.
 func TestAJobThatEndsWhileTheAgentIsAway(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestAJobThatEndsWhileTheAgentIsAway(t *testing.T) {
 				return at != ""
 			}, "the job does not end")
 			first := s.get(jobs, "migration").GetUID()
-			s.take(jobs, "migration")
+			s.deleteObject(jobs, "migration")
 			s.start()
 			if tc.again {
 				s.eventually(func() bool { j := s.get(jobs, "migration"); return j != nil && j.GetUID() != first }, "drift is not repaired")

@@ -38,8 +38,8 @@ func (s *scene) value(k kindCase, name string) string {
 	return string(raw)
 }
 
-// TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved goes through the kinds
-// that have a way of their own in OCM: here all have one.
+// TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved goes through the kinds that Open
+// Cluster Management handles specially: here, all are handled in the same way.
 func TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved(t *testing.T) {
 	s := newScene(t)
 	apply(t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
@@ -83,7 +83,7 @@ func TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved(t *testing.T) {
 				return
 			}
 			if k.kept {
-				s.saysDeleting(id) // until it knows, the agent would make it anew
+				s.saysDeleting(id) // until it knows, the agent would recreate it
 				s.delete(k.gvr, name)
 			}
 			s.gone(id)
@@ -133,8 +133,8 @@ func TestACABundleThatSomebodyInjectsStays(t *testing.T) {
 	require.Equal(t, bundle, injected)
 }
 
-// saysDeleting waits until a work says that it is being deleted, but an object
-// cannot be removed: by default the agent may not remove webhook configurations.
+// saysDeleting waits until a work reports that it is being deleted, but that an object
+// cannot be removed: by default, the agent may not delete webhook configurations.
 func (s *scene) saysDeleting(name string) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -167,7 +167,7 @@ func TestWhatCannotBeRemovedIsSaid(t *testing.T) {
 		message := func() string {
 			return apimeta.FindStatusCondition(s.work("pruned").Status.Conditions, "Applied").Message
 		}
-		s.eventually(func() bool { return strings.Contains(message(), said) }, "it is not said")
+		s.eventually(func() bool { return strings.Contains(message(), said) }, "it is not reported")
 		require.Contains(
 			t, message(),
 			"Apply manifest work complete; objects that the work no longer declares could not be removed: removing validatingwebhookconfigurations",
@@ -196,7 +196,7 @@ func TestWhatCannotBeRemovedIsSaid(t *testing.T) {
 			return c != nil && strings.HasPrefix(
 				c.Message, "ManifestWork is being deleted, but removing validatingwebhookconfigurations",
 			) && strings.Contains(c.Message, fix)
-		}, "it is not said")
+		}, "it is not reported")
 		s.delete(k.gvr, name)
 		s.gone("deleted")
 	})
@@ -209,7 +209,8 @@ func TestAWorkThatDeclaresNothingAnyMoreKeepsItsObjects(t *testing.T) {
 	s.ready("web")
 	s.update("web", s.manifests())
 	work := s.settled("web", "Applied", metav1.ConditionFalse)
-	require.Equal(t, "Failed to apply manifest work: it declares no manifests any more, so that its 2 objects are kept; delete the work to remove them, or declare them again",
+	require.Equal(t, "Failed to apply manifest work: it declares no manifests any more, "+
+		"so that its 2 objects are kept; delete the work to remove them, or declare them again",
 		apimeta.FindStatusCondition(work.Status.Conditions, "Applied").Message)
 	s.rests()
 	require.Equal(t, "1", s.data("one", "a"))
@@ -238,11 +239,11 @@ func TestASecretOfAnotherTypeIsMadeAnew(t *testing.T) {
 	second := s.get(secrets, "one")
 	require.NotEqual(t, first, second.GetUID())
 	require.Equal(t, "example.com/other", second.Object["type"])
-	require.Contains(t, condition(work, 0, "Applied").Message, "so the object was deleted and made anew")
+	require.Contains(t, condition(work, 0, "Applied").Message, "so the object was deleted and created again")
 	s.update("web", s.manifests(typed("example.com/other", "Mg==")))
 	s.ready("web")
 	value, _, _ := unstructured.NestedString(s.get(secrets, "one").Object, "data", "a")
-	require.Equal(t, "Mg==", value, "an immutable Secret is made anew too")
+	require.Equal(t, "Mg==", value, "an immutable Secret is recreated too")
 	s.eventually(func() bool {
 		return s.applied("web").Status.AppliedResources[0].UID == s.get(secrets, "one").GetUID()
 	}, "the new identity is not recorded")
@@ -265,7 +266,8 @@ func TestASecretOfAnotherTypeIsMadeAnew(t *testing.T) {
 func strategySecrets(kind workv1.UpdateStrategyType) change {
 	return func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
-			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: "*", Name: "*"}, UpdateStrategy: &workv1.UpdateStrategy{Type: kind},
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: "*", Name: "*"},
+			UpdateStrategy:     &workv1.UpdateStrategy{Type: kind},
 		}}
 	}
 }
@@ -275,7 +277,8 @@ func TestStorageKindsOfOtherParametersAreMadeAnew(t *testing.T) {
 	s.aggregate("storage-for-works", `[{"apiGroups":["storage.k8s.io"],"resources":["storageclasses","csidrivers"],"verbs":["*"]}]`)
 	s.start()
 	name := "k-" + s.namespace + ".example.com"
-	class := `{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"` + name + `"},"provisioner":"example.com/p","parameters":{"p":"1"},"reclaimPolicy":"Delete"}`
+	class := `{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass",
+		"metadata":{"name":"` + name + `"},"provisioner":"example.com/p","parameters":{"p":"1"},"reclaimPolicy":"Delete"}`
 	driver := `{"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver","metadata":{"name":"` + name + `"},"spec":{"attachRequired":true}}`
 	classes, drivers := resource("storage.k8s.io", "v1", "storageclasses"), resource("storage.k8s.io", "v1", "csidrivers")
 	s.create("web", []string{class, driver})
@@ -289,12 +292,13 @@ func TestStorageKindsOfOtherParametersAreMadeAnew(t *testing.T) {
 	s.gone("web")
 }
 
-// In OCM's library a key that ends in "-" removes the key without it. No hub lets
-// such a key through, so it needs no meaning here.
+// In Open Cluster Management's library, a key that ends in "-" removes the key without
+// the dash. No hub accepts such a key, so it has no special meaning here.
 func TestAKeyThatEndsInADashNeverReachesTheAgent(t *testing.T) {
 	s := newScene(t)
 	for _, field := range []string{"labels", "annotations"} {
-		raw := fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":"web","namespace":%q},"spec":{"workload":{"manifests":[
+		raw := fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork",
+			"metadata":{"name":"web","namespace":%q},"spec":{"workload":{"manifests":[
 			{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"default",%q:{"old-":"1"}}}]}}}`, s.cluster, field)
 		var u unstructured.Unstructured
 		require.NoError(t, u.UnmarshalJSON([]byte(raw)))

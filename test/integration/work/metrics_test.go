@@ -13,7 +13,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// figures are the values of all metrics, by name and state.
+// figures returns the values of all metrics, by name and state.
 func figures(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()

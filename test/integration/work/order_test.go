@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKindsAreWrittenInTheirOrderAndRemovedTheOtherWayRound puts one kind of each
-// rank into a work, in the wrong order.
+// TestKindsAreWrittenInTheirOrderAndRemovedTheOtherWayRound has one kind of each rank in
+// a work, in the wrong order.
 func TestKindsAreWrittenInTheirOrderAndRemovedTheOtherWayRound(t *testing.T) {
 	s := newScene(t)
 	grantPolicies(s)
 	s.start()
 	name := "order-" + s.namespace
 	manifests := []string{ // highest rank first
-		`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"k","namespace":"NS"},"spec":{"defaultBackend":{"service":{"name":"k","port":{"number":80}}}}}`,
+		`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"k","namespace":"NS"},
+			"spec":{"defaultBackend":{"service":{"name":"k","port":{"number":80}}}}}`,
 		replace(kindCases["ValidatingAdmissionPolicyBinding"].manifest, "CLUSTER", name),
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"k","namespace":"NS"},"spec":{"replicas":0,"selector":{"matchLabels":{"a":"b"}},
 			"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`,
@@ -36,15 +37,15 @@ func TestKindsAreWrittenInTheirOrderAndRemovedTheOtherWayRound(t *testing.T) {
 	require.Equal(t, order, s.firstOf("DELETE", order))
 }
 
-// grantPolicies lets the agent write policies of admission.
+// grantPolicies gives the agent the right to write admission policies.
 func grantPolicies(s *scene) {
 	s.t.Helper()
 	s.aggregate("policies-for-works", `[{"apiGroups":["admissionregistration.k8s.io"],"resources":["validatingadmissionpolicies"],"verbs":["*"]},
 		{"apiGroups":["admissionregistration.k8s.io"],"resources":["validatingadmissionpolicybindings"],"verbs":["*"]}]`)
 }
 
-// firstOf are those resources in the order in which the agent first sent a write
-// of that method for each on the managed cluster.
+// firstOf returns the resources in the order in which the agent first sent a write with
+// this method for each on the managed cluster.
 func (s *scene) firstOf(method string, resources []string) []string {
 	var out []string
 	for _, r := range s.sent.Seen() {

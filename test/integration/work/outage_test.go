@@ -22,12 +22,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// refusals answers requests of one side with 429 and notes when.
+// refusals answers requests to one side with 429 and records the times.
 type refusals struct {
 	side string
 	mu   sync.Mutex
 	over bool
-	// at are the times of each request that was refused, by method and path.
+	// at holds the times of refused requests, by method and path.
 	at map[string][]time.Time
 }
 
@@ -45,7 +45,7 @@ func (r *refusals) answer(side string, request *http.Request) *http.Response {
 	}
 }
 
-// most is how often one request was refused.
+// most returns how often the most refused request was refused.
 func (r *refusals) most() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,9 +89,8 @@ func TestAnAPIServerThatIsBusyIsAskedNoSoonerThanItSays(t *testing.T) {
 	}
 }
 
-// A cluster that wants to be left alone for longer than a request may last is left
-// alone for that long, and the hub is told so at once. Works whose objects it
-// takes go on.
+// A busy API server that asks for a longer pause than a request may last gets that pause,
+// and the status reports it immediately. Works whose objects it accepts continue.
 func TestAnAPIServerThatIsBusyForLongIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -115,7 +114,8 @@ func TestAnAPIServerThatIsBusyForLongIsLeftAlone(t *testing.T) {
 	s.create("busy", []string{configMap("busy", "a", "1"), configMap("beside", "a", "1")})
 	s.soonManifestSays(
 		"busy", 0, "Applied",
-		"False AppliedManifestFailed Failed to apply manifest: reading configmaps "+s.namespace+"/busy: the API server is busy (code 429) and asks to come back after 17 s",
+		"False AppliedManifestFailed Failed to apply manifest: reading configmaps "+s.namespace+"/busy: "+
+			"the API server is busy (code 429) and asks to come back after 17 s",
 	)
 	require.Equal(t, "1", s.data("beside", "a"))
 	s.create("other", []string{configMap("other", "a", "1")})
@@ -126,10 +126,10 @@ func TestAnAPIServerThatIsBusyForLongIsLeftAlone(t *testing.T) {
 	require.GreaterOrEqual(t, asked[1].Sub(asked[0]), 16*time.Second, "it was asked before its time")
 }
 
-// TestAPeerThatVanishesIsNoticed loses all connections of the agent to one of its
-// API servers without a word to either end, as when a node or a router between
-// them goes down. Nothing arrives on them any more; new ones work. The times after
-// which client-go gives such a connection up are half a minute and a quarter.
+// TestAPeerThatVanishesIsNoticed silently loses all connections of the agent to one of
+// its API servers, as when a node or a router between them goes down. Nothing arrives on
+// them any more; new ones work. client-go gives such a connection up after the times of
+// half a minute and a quarter of a minute.
 func TestAPeerThatVanishesIsNoticed(t *testing.T) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "2")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "2")
@@ -142,7 +142,7 @@ func TestAPeerThatVanishesIsNoticed(t *testing.T) {
 			gate := harness.Shared(t, side).Gate(t)
 			through := func(cfg *rest.Config) *rest.Config {
 				cfg = gate.Through(cfg)
-				// Connections of its own, with the times above.
+				// Use separate connections, with the times above.
 				cfg.Dial = (&net.Dialer{}).DialContext
 				return cfg
 			}
@@ -164,7 +164,7 @@ func TestAPeerThatVanishesIsNoticed(t *testing.T) {
 	}
 }
 
-// listing tells the requests by which the agent learns which works there are.
+// listing reports whether a request is one with which the agent learns which works exist.
 func listing(side string, r *http.Request) bool {
 	return side == "hub" && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/manifestworks")
 }
@@ -176,8 +176,8 @@ func unlisted(side string, r *http.Request) error {
 	return nil
 }
 
-// TestAStaleCacheEvictsNothing has the agent miss that a work came back: it is not
-// told of works any more, and the grace ends.
+// TestAStaleCacheEvictsNothing makes the agent miss that a work came back: it receives no
+// more events of works, and the grace period ends.
 func TestAStaleCacheEvictsNothing(t *testing.T) {
 	s := newScene(t)
 	gate := harness.Shared(t, "hub").Gate(t)
@@ -214,8 +214,8 @@ func TestAStaleCacheEvictsNothing(t *testing.T) {
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 }
 
-// TestNothingIsMissedBeforeTheHubWasHeard starts an agent whose hub does not tell
-// which works there are.
+// TestNothingIsMissedBeforeTheHubWasHeard starts an agent that cannot list the works on
+// its hub.
 func TestNothingIsMissedBeforeTheHubWasHeard(t *testing.T) {
 	s := newScene(t)
 	s.config.Grace = second
@@ -236,15 +236,15 @@ func TestNothingIsMissedBeforeTheHubWasHeard(t *testing.T) {
 		}
 		return tries >= 3
 	}, "the hub is not asked")
-	s.never(func() bool { a := s.applied("web"); return a == nil || a.Status.EvictionStartTime != nil }, 2*second, "a work that nobody could see is missed")
+	s.never(func() bool { a := s.applied("web"); return a == nil || a.Status.EvictionStartTime != nil }, 2*second, "a work that was not visible counts as missing")
 	s.sent.Fail(nil)
 	s.update("web", s.manifests(configMap("one", "a", "2")))
 	s.ready("web")
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 }
 
-// TestAnObjectThatIsWrittenMeanwhileIsLookedAtAgain has somebody write the object
-// between each of the agent's looks and its write, three times in a row.
+// TestAnObjectThatIsWrittenMeanwhileIsLookedAtAgain has another writer change the object
+// between each read of the agent and its write, three times in a row.
 func TestAnObjectThatIsWrittenMeanwhileIsLookedAtAgain(t *testing.T) {
 	s := newScene(t)
 	s.start()

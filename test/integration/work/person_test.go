@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// person is the plugin's library in the hands of the administrator of both sides.
+// person is the administrator of both sides, who uses the plugin's library.
 type person struct {
 	*scene
 	hub, spoke *fleet.Cluster
@@ -47,8 +47,8 @@ func (p person) options(name string) work.Options {
 	return work.Options{Hub: p.hub, Spoke: p.spoke, Name: name, Targets: cluster.Targets{Clusters: []string{p.cluster}}}
 }
 
-// differing are the objects that differ between a work and the cluster, by kind
-// and name.
+// differing returns the objects that differ between a work and the cluster, by kind and
+// name.
 func (p person) differing(name string) map[string]fleet.Change {
 	p.t.Helper()
 	changes, err := work.DiffLive(context.Background(), p.options(name))
@@ -62,8 +62,8 @@ func (p person) differing(name string) map[string]fleet.Change {
 	return out
 }
 
-// What a person is told of a work and its cluster is what the agent would do, and
-// telling it writes nothing on either side.
+// The plugin's library reports about a work and its cluster what the agent would do, and
+// writes nothing on either side.
 func TestWhatAPersonSeesOfAWork(t *testing.T) {
 	s := newScene(t)
 	p := s.person()
@@ -72,7 +72,8 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 		configMap("kept", "a", "1"), configMap("once", "a", "1"), configMap("left", "a", "1"),
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"NS"},"stringData":{"a":"first"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app","namespace":"NS"},"spec":{"replicas":1,
-			"selector":{"matchLabels":{"app":"app"}},"template":{"metadata":{"labels":{"app":"app"}},"spec":{"containers":[{"name":"a","image":"registry.example.org/a:1","resources":{"limits":{"cpu":"1000m"}}}]}}}}`,
+			"selector":{"matchLabels":{"app":"app"}},"template":{"metadata":{"labels":{"app":"app"}},
+			"spec":{"containers":[{"name":"a","image":"registry.example.org/a:1","resources":{"limits":{"cpu":"1000m"}}}]}}}}`,
 	}, func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: s.namespace, Name: "once"},
@@ -88,7 +89,7 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 	s.patch(secrets, "key", `{"stringData":{"a":"second"}}`)
 	s.patch(deployments, "app", `{"spec":{"replicas":3}}`)
 	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(t.Context(), "left", metav1.DeleteOptions{}))
-	versions := func() []any { // of a Deployment its controller writes the status
+	versions := func() []any { // the controller of a Deployment writes its status
 		return []any{s.get(deployments, "app").GetGeneration(), s.get(configMaps, "kept").GetResourceVersion(), s.get(secrets, "key").GetResourceVersion()}
 	}
 	before := versions()
@@ -132,15 +133,19 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 	require.Equal(t, work.Ready, trace.Steps[3].State)
 }
 
-// An executor's rights are asked of its cluster before a work is sent, as the
-// agent would ask.
+// The rights of an executor are checked on its cluster before a work is sent, as the
+// agent checks them.
 func TestAPersonIsToldWhatAnExecutorLacks(t *testing.T) {
 	s := newScene(t)
 	p := s.person()
 	o := p.options("asked")
 	o.Executor = s.namespace + "/robot"
 	o.Manifests = []*unstructured.Unstructured{
-		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": s.namespace}}},
+		{Object: map[string]any{
+			"apiVersion": "v1",
+			"kind":       "ConfigMap",
+			"metadata":   map[string]any{"name": "one", "namespace": s.namespace},
+		}},
 	}
 	require.ErrorContains(t, work.CheckExecutor(t.Context(), o), "has no ServiceAccount")
 	apply(t, s.spoke, serviceAccounts, s.namespace, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"}}`)

@@ -26,18 +26,39 @@ func TestBadManifestsAreNamedOneByOne(t *testing.T) {
 	s := newScene(t)
 	s.start()
 	deep := strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300)
-	bad := map[string]string{
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS"}}`:                                "metadata.name: must be set; give the object a name",
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"x-","namespace":"NS"}}`:            "metadata.generateName: must not be set; set metadata.name, so that the object can be found again",
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"nowhere"}}`:                                "metadata.namespace: must be set, because ConfigMap is namespaced; name the namespace",
-		`{"apiVersion":"v1","kind":"Nonsense","metadata":{"name":"x","namespace":"NS"}}`:                      `the server doesn't have a resource type "Nonsense" in v1`,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep","namespace":"NS"},"x":` + deep + `}`: "the manifest nests deeper than 200 levels; flatten it",
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"Not_A_Name","namespace":"NS"}}`:            `metadata.name: Invalid value: "Not_A_Name"`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"NS"},"data":{"a":"sesame!"}}`: "details are withheld, they may hold content of the Secret",
+	bad := []struct{ manifest, want string }{
+		{
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS"}}`,
+			"metadata.name: must be set; give the object a name",
+		},
+		{
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"x-","namespace":"NS"}}`,
+			"metadata.generateName: must not be set; set metadata.name, so that the object can be found again",
+		},
+		{
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"nowhere"}}`,
+			"metadata.namespace: must be set, because ConfigMap is namespaced; name the namespace",
+		},
+		{
+			`{"apiVersion":"v1","kind":"Nonsense","metadata":{"name":"x","namespace":"NS"}}`,
+			`the server doesn't have a resource type "Nonsense" in v1`,
+		},
+		{
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep","namespace":"NS"},"x":` + deep + `}`,
+			"the manifest nests deeper than 200 levels; flatten it",
+		},
+		{
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"Not_A_Name","namespace":"NS"}}`,
+			`metadata.name: Invalid value: "Not_A_Name"`,
+		},
+		{
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"NS"},"data":{"a":"sesame!"}}`,
+			"details are withheld, they may hold content of the Secret",
+		},
 	}
 	var manifests, wants []string
-	for m, want := range bad {
-		manifests, wants = append(manifests, m), append(wants, want)
+	for _, b := range bad {
+		manifests, wants = append(manifests, b.manifest), append(wants, b.want)
 	}
 	s.create("web", append(manifests, configMap("good", "a", "1")))
 	work := s.settled("web", "Applied", metav1.ConditionFalse)
@@ -58,7 +79,7 @@ func TestBadManifestsAreNamedOneByOne(t *testing.T) {
 	s.update("web", s.manifests(configMap("good", "a", "2")))
 	s.ready("web")
 	s.eventually(func() bool { return len(s.events("AppliedManifestWorkComplete")) == 1 }, "there is no Event of the recovery")
-	require.Len(t, s.events("AppliedManifestWorkFailed"), 1, "a failure is told once")
+	require.Len(t, s.events("AppliedManifestWorkFailed"), 1, "a failure is reported once")
 }
 
 func TestAMalformedEditDeletesNothing(t *testing.T) {
@@ -74,7 +95,7 @@ func TestAMalformedEditDeletesNothing(t *testing.T) {
 	s.settled("web", "Applied", metav1.ConditionFalse)
 	s.eventually(func() bool { return s.data("two", "a") == "-" && s.data("three", "a") == "1" }, "the rest of the edit is not carried out")
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID(), "an object whose manifest has a fault is still declared")
-	s.eventually(func() bool { return len(s.applied("web").Status.AppliedResources) == 2 }, "the record is not of what is declared")
+	s.eventually(func() bool { return len(s.applied("web").Status.AppliedResources) == 2 }, "the record differs from what is declared")
 }
 
 func TestAWorkOfFiveHundredKiBIsApplied(t *testing.T) {
@@ -114,34 +135,36 @@ func TestWhereAWatchIsForbiddenDriftIsFoundByALook(t *testing.T) {
 	s.start()
 	s.create("web", []string{`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"NS"},"spec":{"holderIdentity":"ours"}}`})
 	s.ready("web")
-	s.eventually(func() bool { return len(s.events("WatchForbidden")) > 0 }, "it is not said")
+	s.eventually(func() bool { return len(s.events("WatchForbidden")) > 0 }, "it is not reported")
 	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	s.patch(leases, "l", `{"spec":{"holderIdentity":"theirs"}}`)
 	s.clock.forward(drift.PollEvery)
-	s.update("web", func(w *workv1.ManifestWork) { w.Labels = map[string]string{"look": "now"} }) // sooner than the minute's ticker
+	s.update("web", func(w *workv1.ManifestWork) { w.Labels = map[string]string{"look": "now"} }) // sooner than the ticker of one minute
 	s.eventually(func() bool {
 		holder, _, _ := unstructured.NestedString(s.get(leases, "l").Object, "spec", "holderIdentity")
 		return holder == "ours"
-	}, "what somebody changed is not found")
+	}, "the change is not found")
 	s.soonManifestSays(
 		"web", 0, "Applied",
-		"True AppliedManifestComplete Apply manifest complete: the agent may not list and watch leases.coordination.k8s.io, so that a change of the object is found within a minute only",
+		"True AppliedManifestComplete Apply manifest complete: the agent may not list and watch leases.coordination.k8s.io, "+
+			"so that a change of the object is found within a minute only",
 	)
 	s.remove("web")
 	s.gone("web")
 }
 
-// narrow is an identity with the rights of join --agent-rights narrow and only
-// what roles with the aggregation label add: it may not list or watch leases.
+// narrow returns an identity with the rights of join --agent-rights narrow and what roles
+// with the aggregation label add: it may not list or watch leases.
 func (s *scene) narrow() *rest.Config {
 	cfg := harness.Shared(s.t, "spoke").As(s.t, s.namespace, "narrow")
 	user := "system:serviceaccount:" + s.namespace + ":narrow"
 	for _, role := range []string{"kubectl-ocm:klusterlet-work:agent", "narrow-for-works"} {
-		apply(s.t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"%s-%s"},
+		apply(s.t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1",
+			"kind":"ClusterRoleBinding","metadata":{"name":"%s-%s"},
 			"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":%q},"subjects":[{"kind":"ServiceAccount","namespace":%q,"name":"narrow"}]}`,
 			s.namespace, replace(role, ":", "-"), role, s.namespace))
 	}
-	hold(
+	awaitRights(
 		s.t, s.spoke, user, "",
 		`[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]}]`,
 	)
@@ -201,7 +224,8 @@ func withoutDefaults(list []unstructured.Unstructured) []string {
 func TestAWorkThatIsAppliedElsewhereToo(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	nested := `{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork","metadata":{"name":"nested-` + s.namespace + `"},"spec":{"hubHash":"x","manifestWorkName":"y"}}`
+	nested := `{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork",
+		"metadata":{"name":"nested-` + s.namespace + `"},"spec":{"hubHash":"x","manifestWorkName":"y"}}`
 	s.create("web", []string{nested, configMap("one", "a", "1")})
 	s.ready("web")
 	s.rests()

@@ -13,15 +13,15 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// startsAnew stops the agent and starts it again, with a change in between, and
-// returns what it sends until that is done and it rests, watches and lists apart.
-func (s *scene) startsAnew(stop, between func(), done func() bool) []string {
+// restarts stops the agent and starts it again, with a change in between, and returns
+// what it sends until done returns true and it rests, without watches and lists.
+func (s *scene) restarts(stop, between func(), done func() bool) []string {
 	s.t.Helper()
 	s.rests()
 	stop()
 	between()
 	s.sent.Take()
-	s.clock.hold() // without it a slow machine shows objects later than the agent waits for them
+	s.clock.stop() // without it, objects may show up on a slow machine later than the agent waits for them
 	s.start()
 	var sent []string
 	s.eventually(func() bool {
@@ -37,7 +37,7 @@ func (s *scene) startsAnew(stop, between func(), done func() bool) []string {
 	})
 }
 
-// sealed waits until the agent has noted what it applied.
+// sealed waits until the agent has recorded what it applied.
 func (s *scene) sealed(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
@@ -59,7 +59,7 @@ func TestAnAgentThatStartsAnewAppliesNothingAgain(t *testing.T) {
 		s.ready(name)
 	}
 	s.sealed(names...)
-	require.Empty(t, s.startsAnew(stop, func() {}, func() bool { return true }), "everything is as it was left")
+	require.Empty(t, s.restarts(stop, func() {}, func() bool { return true }), "everything is as it was left")
 
 	s.patch(configMaps, "w1-b", `{"data":{"k":"2"}}`)
 	s.eventually(func() bool { return s.data("w1-b", "k") == "1" }, "drift after the start is not repaired")
@@ -76,7 +76,7 @@ func TestOnlyWhatChangedWhileTheAgentWasAwayIsLookedAt(t *testing.T) {
 		s.ready(name)
 	}
 	s.sealed("same", "drifted", "foreign", "edited")
-	sent := s.startsAnew(stop, func() {
+	sent := s.restarts(stop, func() {
 		s.patch(configMaps, "drifted", `{"data":{"k":"2"}}`)
 		s.patch(configMaps, "foreign", `{"data":{"other":"2"}}`)
 		s.update("edited", s.manifests(configMap("edited", "k", "3")))

@@ -17,23 +17,23 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// later has the record of a work say that a later state of it was carried out, as
-// it does where the hub is restored from a back-up.
+// later makes the record of a work say that a later state of it was applied, as after a
+// restore of the hub from a backup.
 func (s *scene) later(name string, generation int64, version string) {
 	s.t.Helper()
-	s.note(name, workv1.AnnotationLastSeen, fmt.Sprintf(`"%s %d %s"`, s.work(name).UID, generation, version))
+	s.annotateRecord(name, workv1.AnnotationLastSeen, fmt.Sprintf(`"%s %d %s"`, s.work(name).UID, generation, version))
 }
 
-// note writes an annotation of the record of a work, in JSON.
-func (s *scene) note(name, key, value string) {
+// annotateRecord writes an annotation on the record of a work, in JSON.
+func (s *scene) annotateRecord(name, key, value string) {
 	s.t.Helper()
 	_, err := s.spoke.Resource(applieds).Patch(context.Background(), s.applied(name).Name, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, value), metav1.PatchOptions{FieldManager: "somebody"})
 	require.NoError(s.t, err)
 }
 
-// held waits until the work says that removals wait for a person.
-func (s *scene) held(name string) metav1.Condition {
+// awaitHeld waits until the work reports that removals wait for a confirmation.
+func (s *scene) awaitHeld(name string) metav1.Condition {
 	s.t.Helper()
 	var c *metav1.Condition
 	s.eventually(func() bool {
@@ -66,23 +66,23 @@ func TestAHubThatWentBackRemovesNothingUntilThatIsConfirmed(t *testing.T) {
 	s.remove("deleted")
 	s.later("missed", 1, "9000000000000000")
 	s.forget("missed")
-	s.clock.hold()
+	s.clock.stop()
 	stop = s.start()
 
-	require.Contains(t, s.held("replaced").Message, "configmaps "+s.namespace+"/replaced-b")
-	s.held("older")
-	s.held("deleted")
+	require.Contains(t, s.awaitHeld("replaced").Message, "configmaps "+s.namespace+"/replaced-b")
+	s.awaitHeld("older")
+	s.awaitHeld("deleted")
 	s.settled("replaced", workv1.ConditionApplied, metav1.ConditionTrue)
 	require.Equal(t, "2", s.data("replaced-a", "k"), "what is declared is applied")
 	s.eventually(func() bool { return len(s.events(workv1.ConditionRemovalHeld)) == 3 }, "no Event for each of them")
 	s.eventually(func() bool { return s.applied("missed").Annotations[workv1.AnnotationRemovalHeld] != "" }, "the missed one is not held")
 	s.eventually(func() bool { return s.applied("missed").Status.EvictionStartTime != nil }, "not stamped")
 
-	// Whoever restarts the agent, and however long it takes, has confirmed nothing.
+	// Neither a restart of the agent nor time confirms anything.
 	stop()
 	s.clock.forward(2 * time.Hour)
 	s.start()
-	s.eventually(func() bool { return len(s.events("EvictionHeld")) > 0 }, "it is not said that the missed one is kept")
+	s.eventually(func() bool { return len(s.events("EvictionHeld")) > 0 }, "it is not reported that the missing one is kept")
 	s.update("older", func(w *workv1.ManifestWork) { w.Labels = map[string]string{"a": "b"} })
 	s.never(func() bool {
 		for _, name := range []string{"replaced-b", "older-b", "deleted-a", "deleted-b", "missed-a", "missed-b"} {
@@ -91,9 +91,9 @@ func TestAHubThatWentBackRemovesNothingUntilThatIsConfirmed(t *testing.T) {
 			}
 		}
 		return false
-	}, 2*second, "something is removed that nobody confirmed")
+	}, 2*second, "something is removed without confirmation")
 
-	s.note("replaced", workv1.AnnotationRemovalHeld, "null")
+	s.annotateRecord("replaced", workv1.AnnotationRemovalHeld, "null")
 	s.eventually(func() bool { return s.data("replaced-b", "k") == "-" }, "a confirmed removal does not happen")
 	s.over("replaced")
 	require.Equal(t, uid, s.get(configMaps, "replaced-a").GetUID())
@@ -101,14 +101,14 @@ func TestAHubThatWentBackRemovesNothingUntilThatIsConfirmed(t *testing.T) {
 	s.over("older")
 	s.update("older", s.manifests(configMap("older-a", "k", "2")))
 	s.eventually(func() bool { return s.data("older-b", "k") == "-" }, "what is declared again and dropped does not go")
-	s.note("deleted", workv1.AnnotationRemovalHeld, "null")
+	s.annotateRecord("deleted", workv1.AnnotationRemovalHeld, "null")
 	s.gone("deleted")
 	require.Equal(t, "-", s.data("deleted-a", "k"))
 	require.NoError(t, s.spoke.Resource(applieds).Delete(context.Background(), s.applied("missed").Name, metav1.DeleteOptions{}))
 	s.eventually(func() bool { return s.applied("missed") == nil && s.data("missed-a", "k") == "-" }, "the confirmed one does not go")
 }
 
-// over waits until nothing of the work is held any more.
+// over waits until no removal of the work is held any more.
 func (s *scene) over(name string) {
 	s.t.Helper()
 	s.eventually(func() bool {

@@ -19,10 +19,10 @@ import (
 
 var subjectAccessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 
-// agentUser is the agent on its own cluster.
+// agentUser is the user name of the agent on the managed cluster.
 const agentUser = "system:serviceaccount:open-cluster-management-agent:" + agentconfig.ServiceAccount
 
-// may tells whether the cluster's authorizer lets a user do that. It learns of
+// may reports whether the cluster's authorizer allows a user something. It learns of
 // roles and bindings some time after they were written.
 func may(t testing.TB, client dynamic.Interface, user string, attributes map[string]any) bool {
 	t.Helper()
@@ -36,9 +36,9 @@ func may(t testing.TB, client dynamic.Interface, user string, attributes map[str
 	return allowed
 }
 
-// hold waits until a user has the rights that rules in JSON give in a namespace,
-// or without one in the whole cluster.
-func hold(t testing.TB, client dynamic.Interface, user, namespace, rules string) {
+// awaitRights waits until a user has the rights of rules in JSON in a namespace, or in
+// the whole cluster if it is empty.
+func awaitRights(t testing.TB, client dynamic.Interface, user, namespace, rules string) {
 	t.Helper()
 	var list []rbacv1.PolicyRule
 	require.NoError(t, json.Unmarshal([]byte(rules), &list), rules)
@@ -53,11 +53,11 @@ func hold(t testing.TB, client dynamic.Interface, user, namespace, rules string)
 	}
 }
 
-// aggregate gives the agent more rights the way a user does: by a role with the
-// aggregation label. Tests that use one name give the same rules.
+// aggregate gives the agent more rights as a user does: with a role that has the
+// aggregation label. Tests that use the same name use the same rules.
 func (s *scene) aggregate(name, rules string) {
 	s.t.Helper()
 	apply(s.t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
 		"metadata":{"name":"`+name+`","labels":{"open-cluster-management.io/aggregate-to-work":"true"}},"rules":`+rules+`}`)
-	hold(s.t, s.spoke, agentUser, "", rules)
+	awaitRights(s.t, s.spoke, agentUser, "", rules)
 }

@@ -29,7 +29,7 @@ func data(name, value string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"NS","name":%q},"data":{"k":%q}}`, name, value)
 }
 
-// ruled adds rules for objects of the scene's namespace.
+// ruled adds condition rules for objects in the scene's namespace.
 func (s *scene) ruled(group, resource, name string, rules ...workv1.ConditionRule) change {
 	return func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = append(w.Spec.ManifestConfigs, workv1.ManifestConfigOption{
@@ -49,15 +49,15 @@ func celRule(condition, expression string) workv1.ConditionRule {
 	return workv1.ConditionRule{Condition: condition, Type: workv1.ConditionRuleTypeCEL, CELExpressions: []string{expression}}
 }
 
-// says is what a condition of the work says, at the generation of the work;
+// conditionText returns a condition of the work as text, at the generation of the work;
 // empty if there is none.
-func (s *scene) says(work, condition string) string {
+func (s *scene) conditionText(work, condition string) string {
 	s.t.Helper()
 	w := s.work(work)
 	return saysOf(w.Status.Conditions, condition, w.Generation)
 }
 
-// manifestSays is what a condition of a manifest says.
+// manifestSays returns a condition of a manifest as text.
 func (s *scene) manifestSays(work string, ordinal int, condition string) string {
 	s.t.Helper()
 	w := s.work(work)
@@ -78,7 +78,7 @@ func saysOf(conditions []metav1.Condition, condition string, generation int64) s
 func (s *scene) soonSays(work, condition, want string) {
 	s.t.Helper()
 	var got string
-	s.eventually(func() bool { got = s.says(work, condition); return got == want }, "%s of %s is not %q", condition, work, want)
+	s.eventually(func() bool { got = s.conditionText(work, condition); return got == want }, "%s of %s is not %q", condition, work, want)
 }
 
 func (s *scene) soonManifestSays(work string, ordinal int, condition, want string) {
@@ -86,8 +86,8 @@ func (s *scene) soonManifestSays(work string, ordinal int, condition, want strin
 	s.eventually(func() bool { return s.manifestSays(work, ordinal, condition) == want }, "%s of manifest %d of %s is not %q", condition, ordinal, work, want)
 }
 
-// finish lets the pod of a Job end well, as a kubelet does; the controller of
-// Jobs does the rest.
+// finish sets the pod of a Job to succeeded, as a kubelet does; the Job controller does
+// the rest.
 func (s *scene) finish(name string) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -102,16 +102,15 @@ func (s *scene) finish(name string) {
 	}, "job %s has no pod", name)
 }
 
-// take removes an object of the managed cluster as somebody else.
-func (s *scene) take(gvr schema.GroupVersionResource, name string) {
+// deleteObject deletes an object on the managed cluster as another user.
+func (s *scene) deleteObject(gvr schema.GroupVersionResource, name string) {
 	s.t.Helper()
 	background := metav1.DeletePropagationBackground
 	require.NoError(s.t, s.spoke.Resource(gvr).Namespace(s.namespace).Delete(context.Background(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
-// TestAJobThatIsCompleteNeverRunsAgain removes a finished Job, as its time to
-// live does, and then does everything to the work and the agent but change the
-// Job's manifest.
+// TestAJobThatIsCompleteNeverRunsAgain removes a finished Job, as its TTL does, and then
+// does everything to the work and the agent except change the Job's manifest.
 func TestAJobThatIsCompleteNeverRunsAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -124,7 +123,7 @@ func TestAJobThatIsCompleteNeverRunsAgain(t *testing.T) {
 	require.Equal(t, "True ConditionRuleEvaluated Job is finished", s.manifestSays("job", 0, "Complete"))
 	first := s.get(jobs, "migration")
 
-	s.take(jobs, "migration")
+	s.deleteObject(jobs, "migration")
 	s.soonSays("job", "Available", "False ResourcesNotAvailable 1 of 1 resources are not available")
 	stay := func() {
 		t.Helper()
@@ -147,7 +146,7 @@ func TestAJobThatIsCompleteNeverRunsAgain(t *testing.T) {
 	require.Nil(t, s.get(jobs, "migration"), "the job runs again")
 	stop()
 	s.start()
-	s.take(configMaps, "beside")
+	s.deleteObject(configMaps, "beside")
 	s.eventually(func() bool { return s.data("beside", "k") == "2" }, "what is not complete is repaired")
 	require.Nil(t, s.get(jobs, "migration"), "the job runs again")
 
@@ -199,8 +198,8 @@ func TestACompleteManifestRestsUntilItIsEditedOrNoLongerComplete(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "k"), "a complete work is deleted as any other")
 }
 
-// TestTheOwnerOfARestingObjectFollowsTheWork changes whether a complete object
-// shall go with its work. Nothing else of it is written, and it is never made.
+// TestTheOwnerOfARestingObjectFollowsTheWork changes whether a complete object is deleted
+// with its work. Nothing else of it is written, and it is never created.
 func TestTheOwnerOfARestingObjectFollowsTheWork(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -225,7 +224,7 @@ func TestTheOwnerOfARestingObjectFollowsTheWork(t *testing.T) {
 	owned(1)
 
 	live, owner := s.get(configMaps, "one"), objects.OwnerOf(s.applied("map"))
-	s.take(configMaps, "one")
+	s.deleteObject(configMaps, "one")
 	s.soonManifestSays("map", 0, "Available", "False ResourceNotAvailable Resource is not available")
 	result, err := objects.New(s.spoke, nil).Apply(t.Context(), objects.Request{
 		Resource: configMaps, Object: live, Owner: owner, Live: live, OwnerOnly: true, NeverCreate: true,
@@ -247,8 +246,8 @@ func TestRulesArePickedAndPruned(t *testing.T) {
 	require.Equal(t, "False ConditionRuleEvaluated Manifest is not Ready", s.manifestSays("map", 1, "Ready"))
 	require.Empty(t, s.manifestSays("map", 2, "Ready"))
 	require.Empty(t, s.manifestSays("map", 0, "Late"), "the first entry with rules decides")
-	require.Equal(t, "True ConditionRulesAggregated Manifest is Late", s.says("map", "Late"))
-	require.Empty(t, s.says("map", "Complete"), "nothing is built in for a config map")
+	require.Equal(t, "True ConditionRulesAggregated Manifest is Late", s.conditionText("map", "Late"))
+	require.Empty(t, s.conditionText("map", "Complete"), "nothing is built in for a config map")
 
 	s.update("map", noConfigs, s.ruled("", "configmaps", "*", second))
 	s.soonSays("map", "Late", "True ConditionRulesAggregated Aggregated from 3 manifest conditions")
@@ -270,9 +269,8 @@ func TestOneManifestThatProgressesMakesTheWorkProgress(t *testing.T) {
 	require.Equal(t, "True AppliedManifestComplete Apply manifest complete", s.manifestSays("map", 0, "Applied"), "a faulty rule hurts nothing else")
 }
 
-// TestHostileRulesOfManyManifestsArePutOff has more manifests than a pass
-// evaluates, each with rules that use up what one may cost, or, on a slow machine,
-// how long it may take.
+// TestHostileRulesOfManyManifestsArePutOff has more manifests than a pass evaluates, each
+// with rules that use up the allowed cost or, on a slow machine, the allowed time.
 func TestHostileRulesOfManyManifestsArePutOff(t *testing.T) {
 	t.Parallel()
 	const many = 6
@@ -300,7 +298,7 @@ func TestHostileRulesOfManyManifestsArePutOff(t *testing.T) {
 	for i := 0; says(many-1, late); i++ {
 		require.Less(t, i, 10*many, "the rules do not go on")
 		s.clock.forward(time.Minute)
-		s.patch(configMaps, "large-0", fmt.Sprintf(`{"metadata":{"labels":{"l":"%d"}}}`, i)) // an event, since the clock moves no timers
+		s.patch(configMaps, "large-0", fmt.Sprintf(`{"metadata":{"labels":{"l":"%d"}}}`, i)) // an event, because the clock does not drive timers
 		s.rests()
 	}
 	require.True(t, says(many-1, dear))

@@ -52,22 +52,22 @@ var (
 	events              = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 )
 
-// scene is one cluster's place on the hub and a namespace on its own cluster.
+// scene is one cluster's namespace on the hub and a namespace on the managed cluster.
 type scene struct {
 	t testing.TB
 	// cluster is the namespace on the hub, namespace that on the managed cluster.
 	cluster, namespace string
 	hub, spoke         dynamic.Interface
-	// config is that of the agent; hubHash and agentID are the scene's own.
+	// config is the agent's configuration; hubHash and agentID are the scene's own.
 	config workagent.Config
-	// sent counts what the agent sends, clock is its clock.
+	// sent records what the agent sends, clock is its clock.
 	sent  *faults.Process
 	clock *hands
 }
 
 var (
 	prepared sync.Map
-	// scenes counts, so that a test that runs twice has two scenes.
+	// scenes counts the scenes, so that a test that runs twice has two.
 	scenes atomic.Int64
 )
 
@@ -103,7 +103,7 @@ func newScene(t testing.TB) *scene {
 	return s
 }
 
-// in is the same scene for a part of its test.
+// in returns the same scene for a subtest.
 func (s *scene) in(t testing.TB) *scene {
 	out := *s
 	out.t = t
@@ -118,7 +118,7 @@ func log(t testing.TB) logr.Logger {
 	return logr.Discard()
 }
 
-// prepare installs what both clusters need once for all tests.
+// prepare installs, once for all tests, what both clusters need.
 func prepare(t testing.TB, hub, spoke *harness.Cluster) {
 	hubCRD, err := crd.Get("manifestworks.work.open-cluster-management.io")
 	require.NoError(t, err)
@@ -140,8 +140,8 @@ func prepare(t testing.TB, hub, spoke *harness.Cluster) {
 			applyObject(t, spoke.Dynamic(t), reconcile.ResourceOf(o.GroupVersionKind()), o)
 		}
 	}
-	// The authorizer learns of them later; an agent that it refuses pauses.
-	hold(t, spoke.Dynamic(
+	// The authorizer learns of them later, and a refused agent backs off.
+	awaitRights(t, spoke.Dynamic(
 		t,
 	), agentUser, "", `[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]},
 		{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","watch","patch","delete"]}]`)
@@ -211,7 +211,7 @@ func (s *scene) start() (stop func()) {
 // change edits a work before it is sent.
 type change func(*workv1.ManifestWork)
 
-// create makes a work of manifests in JSON; NS stands for the scene's namespace.
+// create creates a work of manifests in JSON; NS stands for the scene's namespace.
 func (s *scene) create(name string, manifests []string, changes ...change) *workv1.ManifestWork {
 	s.t.Helper()
 	work := &workv1.ManifestWork{
@@ -272,7 +272,7 @@ func (s *scene) work(name string) *workv1.ManifestWork {
 	return work
 }
 
-// applied is the AppliedManifestWork of a work, nil if there is none.
+// applied returns the AppliedManifestWork of a work, nil if there is none.
 func (s *scene) applied(work string) *workv1.AppliedManifestWork {
 	s.t.Helper()
 	out, err := typed.Get[workv1.AppliedManifestWork](context.Background(), s.spoke, applieds, "", s.config.HubHash+"-"+work)
@@ -313,7 +313,7 @@ func (s *scene) getIn(gvr schema.GroupVersionResource, namespace, name string) *
 	return u
 }
 
-// data is one value of a ConfigMap; "-" if there is no such ConfigMap.
+// data returns one value of a ConfigMap; "-" if there is no such ConfigMap.
 func (s *scene) data(name, key string) string {
 	s.t.Helper()
 	u := s.get(configMaps, name)
@@ -324,7 +324,7 @@ func (s *scene) data(name, key string) string {
 	return v
 }
 
-// patch edits an object of the managed cluster as somebody else.
+// patch edits an object on the managed cluster as another user.
 func (s *scene) patch(gvr schema.GroupVersionResource, name, body string) *unstructured.Unstructured {
 	s.t.Helper()
 	u, err := s.spoke.Resource(gvr).Namespace(s.namespace).Patch(
@@ -335,7 +335,7 @@ func (s *scene) patch(gvr schema.GroupVersionResource, name, body string) *unstr
 	return u
 }
 
-// settled waits for a condition of the work at its present generation.
+// settled waits for a condition of the work at its current generation.
 func (s *scene) settled(name, kind string, want metav1.ConditionStatus) *workv1.ManifestWork {
 	s.t.Helper()
 	var work *workv1.ManifestWork
@@ -354,12 +354,12 @@ func (s *scene) ready(name string) *workv1.ManifestWork {
 	return s.settled(name, workv1.ConditionAvailable, metav1.ConditionTrue)
 }
 
-// dump prints the status when it is asked for, not before.
+// dumper formats the status only when it is printed.
 type dumper struct{ work **workv1.ManifestWork }
 
 func dump(work **workv1.ManifestWork) dumper { return dumper{work} }
 
-// String is the status in JSON.
+// String returns the status in JSON.
 func (d dumper) String() string {
 	if *d.work == nil {
 		return "none"
@@ -368,13 +368,13 @@ func (d dumper) String() string {
 	return string(raw)
 }
 
-// events are those on the hub of one reason.
+// events returns the Events on the hub with a reason.
 func (s *scene) events(reason string) []unstructured.Unstructured {
 	s.t.Helper()
 	return slices.DeleteFunc(s.list(s.hub, events, s.cluster), func(e unstructured.Unstructured) bool { return e.Object["reason"] != reason })
 }
 
-// condition is a condition of one manifest.
+// condition returns a condition of one manifest.
 func condition(work *workv1.ManifestWork, ordinal int, kind string) metav1.Condition {
 	if ordinal < len(work.Status.ResourceStatus.Manifests) {
 		if c := apimeta.FindStatusCondition(work.Status.ResourceStatus.Manifests[ordinal].Conditions, kind); c != nil {
@@ -407,7 +407,7 @@ func applyObject(t testing.TB, client dynamic.Interface, gvr schema.GroupVersion
 	require.NoError(t, err)
 }
 
-// writes are those that change something, Events apart.
+// writes returns the requests that change something, without Events.
 func writes(requests []string, side string) []string {
 	var out []string
 	for _, r := range requests {

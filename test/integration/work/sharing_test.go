@@ -206,12 +206,12 @@ func TestANamespaceThatOtherWorksLiveInStaysWhenItsWorkGoes(t *testing.T) {
 		require.Equal(t, "lives", s.getIn(configMaps, namespace, "lives").GetName())
 	}
 	require.Equal(t, "-", s.data("two", "a"), "what was not in it went")
-	s.eventually(func() bool { return len(s.events(workv1.ReasonNamespaceKept)) == 2 }, "it is not said of both")
+	s.eventually(func() bool { return len(s.events(workv1.ReasonNamespaceKept)) == 2 }, "it is not reported for both")
 	for _, e := range s.events(workv1.ReasonNamespaceKept) {
 		require.Regexp(t, "namespace block-[ab] stays, because it holds objects of other works: tenant", fmt.Sprint(e.Object["note"]))
 	}
 
-	// Works that leave together take their namespace along.
+	// Works that are deleted together remove their namespace as well.
 	s.remove("last")
 	s.remove("leaver")
 	s.gone("leaver")
@@ -225,7 +225,8 @@ func TestTheOlderOfTwoWorksDecidesAndTheYoungerSaysSo(t *testing.T) {
 	s.ready("a-first")
 	s.create("b-second", []string{configMap("one", "a", "2")})
 	work := s.settled("b-second", "Applied", metav1.ConditionFalse)
-	require.Equal(t, "Failed to apply manifest: the older ManifestWork a-first declares this object with other content, which holds; declare it in one work only, or alike in both",
+	require.Equal(t, "Failed to apply manifest: the older ManifestWork a-first declares this object with different content, "+
+		"which takes precedence; declare it in one work only, or identically in both",
 		condition(work, 0, "Applied").Message)
 	s.settled("b-second", "Available", metav1.ConditionTrue)
 	s.ready("a-first")
@@ -251,14 +252,14 @@ func TestAWorkThatOnlyCreatesHidesNoRival(t *testing.T) {
 	s.ready("b-older")
 	s.create("c-younger", []string{configMap("one", "a", "2")})
 	work := s.settled("c-younger", "Applied", metav1.ConditionFalse)
-	require.Contains(t, condition(work, 0, "Applied").Message, "the older ManifestWork b-older declares this object with other content")
+	require.Contains(t, condition(work, 0, "Applied").Message, "the older ManifestWork b-older declares this object with different content")
 	require.Equal(t, "1", s.data("one", "a"))
 	s.rests()
 	s.never(func() bool { return len(writes(s.sent.Take(), "spoke")) > 0 }, 2*second, "the works fight")
 
 	s.update("b-older", strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}))
 	s.ready("c-younger")
-	require.Equal(t, "2", s.data("one", "a"), "who only creates holds nobody back")
+	require.Equal(t, "2", s.data("one", "a"), "a create-only work blocks no other")
 }
 
 func TestOwnersOfOtherKindsDoNotKeepAnObject(t *testing.T) {
@@ -266,8 +267,7 @@ func TestOwnersOfOtherKindsDoNotKeepAnObject(t *testing.T) {
 	s.start()
 	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`)
 	other := s.get(configMaps, "other")
-	// The garbage collector of the cluster removes what only owners have that do
-	// not exist.
+	// The garbage collector of the cluster removes objects whose owners all do not exist.
 	apply(t, s.spoke, applieds, "", fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork","metadata":{"name":"another-%s"},
 		"spec":{"hubHash":"x","agentID":"another","manifestWorkName":"y"}}`, s.namespace))
 	another := s.getIn(applieds, "", "another-"+s.namespace)
@@ -325,7 +325,7 @@ func TestAnObjectWithAFinalizerHoldsRemovalAndDeletion(t *testing.T) {
 	s.eventually(func() bool {
 		deleting = apimeta.FindStatusCondition(s.work("web").Status.Conditions, "Deleting")
 		return deleting != nil
-	}, "it is not said")
+	}, "it is not reported")
 	require.Equal(t, "WorkDeleting", deleting.Reason)
 	require.Equal(t, "ManifestWork is being deleted", deleting.Message)
 	free("two")

@@ -35,7 +35,7 @@ func TestAStoppedAgentLeavesNothingRunning(t *testing.T) {
 	s.nothingRuns(append(connections, running)...)
 }
 
-// nothingRuns waits until there are no goroutines but those.
+// nothingRuns waits until there are no goroutines except for those in but.
 func (s *scene) nothingRuns(but ...goleak.Option) {
 	s.t.Helper()
 	s.eventually(func() bool { return goleak.Find(but...) == nil }, "an agent that has ended leaves goroutines")

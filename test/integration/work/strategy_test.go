@@ -13,7 +13,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// strategy gives ConfigMaps whose name matches an update strategy.
+// strategy gives ConfigMaps with a matching name an update strategy.
 func strategy(name string, u workv1.UpdateStrategy) change {
 	return func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = append(w.Spec.ManifestConfigs, workv1.ManifestConfigOption{
@@ -34,7 +34,8 @@ func TestUpdateLeavesWhatOthersAdded(t *testing.T) {
 	s := newScene(t)
 	apply(
 		t, s.spoke, configMaps, s.namespace,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","annotations":{"theirs":"1"},"finalizers":["example.com/theirs"]},"data":{"theirs":"1","a":"0"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","annotations":{"theirs":"1"},
+			"finalizers":["example.com/theirs"]},"data":{"theirs":"1","a":"0"}}`,
 	)
 	s.start()
 	s.create("web", []string{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"NS","annotations":{"ours":"1"}},"data":{"a":"1"}}`})

@@ -28,8 +28,8 @@ func TestWhoMayWriteNothingHoldsNobodyBack(t *testing.T) {
 	s.ready("b-able")
 	require.Equal(t, "3", s.data("one", "a"), "nor does it after a restart of the agent")
 
-	// Who came first and may write decides; what it has written stays its own when
-	// its rights are taken away.
+	// The oldest work with the right to write decides; what it has written stays its own
+	// when its rights are removed.
 	grant(s, `[{"apiGroups":[""],"resources":["configmaps"],"verbs":`+owning+`}]`)
 	s.settled("a-denied", "Applied", metav1.ConditionTrue)
 	s.settled("b-able", "Applied", metav1.ConditionFalse)

@@ -18,19 +18,18 @@ const (
 	second      = time.Second
 	millisecond = time.Millisecond
 
-	// soon is how long a test waits for what has to happen. It is far more than a
-	// busy machine needs, and costs a test that passes nothing.
+	// soon is how long a test waits for what has to happen. It is far more than a busy
+	// machine needs, and costs a passing test nothing.
 	soon = 5 * time.Minute
-	// lookEvery is the time between two looks at what an agent sends.
-	lookEvery = 10 * millisecond
-	// An agent rests when it sends nothing for that long, which is more than any
-	// pause that it makes before a request; after a change of rights it makes
-	// longer ones.
+	// pollEvery is the interval at which the tests check what an agent sends.
+	pollEvery = 10 * millisecond
+	// An agent rests when it sends nothing for this long, which is longer than any of its
+	// pauses before a request; after a change of rights, its pauses are longer.
 	calm, calmOfRights = 3500 * millisecond, 7 * second
 )
 
-// wait looks until the condition holds. The condition runs on the test's own
-// goroutine, so that it may end the test and share variables with it.
+// wait polls until the condition is true. The condition runs in the test's own goroutine,
+// so that it may end the test and share variables with it.
 func wait(t testing.TB, condition func() bool, message string, args ...any) {
 	t.Helper()
 	if !harness.Until(soon, condition) {
@@ -43,11 +42,11 @@ func (s *scene) eventually(condition func() bool, message string, args ...any) {
 	wait(s.t, condition, message, args...)
 }
 
-// steadily is wait with looks that can be counted: where this process is not run for a
-// while the agent is not run either.
+// steadily is wait with a limited number of polls: while this process is not scheduled,
+// the agent is not either.
 func (s *scene) steadily(condition func() bool, message string, args ...any) {
 	s.t.Helper()
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for end := time.Now().Add(soon); !condition(); <-ticker.C {
 		if time.Now().After(end) {
@@ -56,11 +55,11 @@ func (s *scene) steadily(condition func() bool, message string, args ...any) {
 	}
 }
 
-// never makes sure that for that long the condition does not hold. A slow machine
-// makes it see less, and never fails it.
+// never makes sure that the condition stays false for d. On a slow machine it polls less
+// often, but does not fail because of that.
 func (s *scene) never(condition func() bool, d time.Duration, message string, args ...any) {
 	s.t.Helper()
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for end := time.Now().Add(d); time.Now().Before(end); <-ticker.C {
 		if condition() {
@@ -69,8 +68,8 @@ func (s *scene) never(condition func() bool, d time.Duration, message string, ar
 	}
 }
 
-// untilRest waits until the agent rests, and returns what it sent. It counts looks
-// instead of time, and a request that is not answered yet is no rest.
+// untilRest waits until the agent rests, and returns what it sent. It counts polls
+// instead of time, and an agent with a request in flight does not rest.
 func (s *scene) untilRest(d time.Duration) []string {
 	s.t.Helper()
 	var sent []string
@@ -78,7 +77,7 @@ func (s *scene) untilRest(d time.Duration) []string {
 	s.steadily(func() bool {
 		more := s.sent.Take()
 		sent = append(sent, more...)
-		if quiet += lookEvery; len(more) > 0 || s.sent.Busy() {
+		if quiet += pollEvery; len(more) > 0 || s.sent.Busy() {
 			quiet = 0
 		}
 		return quiet > d
@@ -92,8 +91,8 @@ func (s *scene) rests() {
 	s.untilRest(calm)
 }
 
-// hands is the clock of a scene's agent: the real one, until the test holds it or
-// sets it forward. Timers run as ever.
+// hands is the clock of a scene's agent: the real one, until the test stops it or sets it
+// forward. Timers are not affected.
 type hands struct {
 	clock.RealClock
 
@@ -102,7 +101,7 @@ type hands struct {
 	ahead time.Duration
 }
 
-// Now is the time that the clock shows.
+// Now returns the time that the clock shows.
 func (h *hands) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,18 +111,18 @@ func (h *hands) Now() time.Time {
 	return h.RealClock.Now().Add(h.ahead)
 }
 
-// Since is the time that went by on the clock.
+// Since returns the time that has passed on the clock.
 func (h *hands) Since(t time.Time) time.Duration { return h.Now().Sub(t) }
 
-// hold stops the clock: from now on it moves by forward alone.
-func (h *hands) hold() {
+// stop stops the clock: from now on, only forward moves it.
+func (h *hands) stop() {
 	now := h.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.held = now
 }
 
-// run lets the clock go on from where it is.
+// run restarts the clock from where it is.
 func (h *hands) run() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

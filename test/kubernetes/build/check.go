@@ -39,8 +39,8 @@ func version(info *buildinfo.BuildInfo, module string) string {
 	return ""
 }
 
-// given tells whether a folder that somebody named holds every wanted program,
-// and a kube-apiserver of this very version.
+// given reports whether a folder given by the user holds every wanted program, and a
+// kube-apiserver of exactly this version.
 func given(ctx context.Context, dir, version string, wanted []program) bool {
 	for _, p := range wanted {
 		if info, err := os.Stat(filepath.Join(dir, p.name)); err != nil || info.IsDir() {
@@ -51,8 +51,8 @@ func given(ctx context.Context, dir, version string, wanted []program) bool {
 	return err == nil && strings.TrimSpace(string(out)) == "Kubernetes "+version
 }
 
-// lock waits until this process is the only builder. The system ends the lock
-// with the process, so a killed builder blocks nobody.
+// lock waits until this process is the only builder. The lock ends with the process, so a
+// killed builder blocks no other.
 func lock(out io.Writer, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -6,12 +6,12 @@
 //	go -C test/kubernetes run ./build                 all seven programs
 //	go -C test/kubernetes run ./build -control-plane  without node programs
 //
-// It owns one folder a version and platform outside the checkout (below
-// os.UserCacheDir, or OCM_KUBERNETES_CACHE), builds only what is missing there,
-// and prints one line a program. A program is there completely or not at all,
-// and of two builders one waits for the other. Where KUBEBUILDER_ASSETS holds
-// fitting programs nothing is built.
+// It owns one folder for each version and platform outside the checkout (below
+// os.UserCacheDir, or OCM_KUBERNETES_CACHE), builds only what is missing there, and
+// prints one line for each program. A program is there completely or not at all, and of
+// two builders one waits for the other. If KUBEBUILDER_ASSETS holds matching programs,
+// nothing is built.
 //
-// It uses the standard library only: it must start on a fresh machine before
-// anything was downloaded.
+// It uses the standard library only: it must start on a fresh machine before anything is
+// downloaded.
 package main

@@ -31,7 +31,7 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 )
 
-// programs in the order they are built: the longest first, and nodes last.
+// programs are listed in build order: those that take longest first, those of nodes last.
 var programs = []program{
 	{"kube-apiserver", kubernetesModule + "/cmd/kube-apiserver", kubernetesModule, ".", false},
 	{"kube-controller-manager", kubernetesModule + "/cmd/kube-controller-manager", kubernetesModule, ".", false},
@@ -79,7 +79,7 @@ func run(ctx context.Context, out io.Writer, controlPlane bool) error {
 		return err
 	}
 	defer unlock()
-	// Another builder may have done it meanwhile.
+	// Another builder may have built it in the meantime.
 	left := missing(dir, wanted, versions)
 	if len(left) == 0 {
 		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, dir)
@@ -142,7 +142,7 @@ func cacheDir(version string) (string, error) {
 	return filepath.Join(root, "kubectl-ocm", "kubernetes", version+"-"+runtime.GOOS+"-"+runtime.GOARCH), nil
 }
 
-// build makes one program beside its place and moves it there.
+// build builds one program next to its final path and moves it there.
 func build(ctx context.Context, p program, version, dir string) error {
 	beside := filepath.Join(dir+".tmp", p.name)
 	if err := os.RemoveAll(dir + ".tmp"); err != nil {

@@ -36,7 +36,7 @@ func TestPinnedReadsBlocksAndLines(t *testing.T) {
 	}
 }
 
-// What was half copied, or is of another version, counts as missing.
+// A partial copy, or a program of another version, counts as missing.
 func TestMissingTrustsOnlyWholeProgramsOfTheVersion(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -75,7 +75,7 @@ func TestOneBuilderWaitsForTheOther(t *testing.T) {
 		}
 		done <- err
 	}()
-	// It says that it waits, once it found the lock taken.
+	// It prints that it waits once it finds the lock taken.
 	text, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil || !strings.HasPrefix(text, "waiting") {
 		t.Fatalf("got %q, %v", text, err)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addon measures how soon an add-on of a template reaches a fleet, how soon
-// another configuration does, and what add-ons cost the hub. Its test has the build
-// tag perf.
+// Package addon measures how soon an add-on from a template and a changed configuration
+// reach a fleet, and what add-ons cost the hub. Its test has the build tag perf.
 package addon

@@ -25,9 +25,9 @@ const (
 	path = "../addon.yaml"
 	// addOns is how many add-ons each cluster has in the end.
 	addOns = 5
-	// window is how long the hub is watched at rest, which it has come to after
-	// quiet; idle how long it rests before its memory is read: what it freed is
-	// returned in minutes.
+	// window is how long the hub is observed at rest, which starts after a time quiet
+	// without requests. idle is how long it rests before its memory is read: the runtime
+	// returns freed memory within minutes.
 	window, quiet, idle = 15 * time.Second, 3 * time.Second, 3 * time.Minute
 )
 
@@ -37,34 +37,38 @@ var (
 	configs     = addonv1alpha1.GroupVersion.WithResource("addondeploymentconfigs")
 )
 
-// run is a hub with a fleet of so many clusters.
+// run is a hub with a fleet of clusters.
 type run struct {
 	*scene.Scene
 	t        *testing.T
 	clusters int
 }
 
-// prepare makes an add-on that no cluster has yet: template, configuration and
+// prepare creates an add-on that no cluster has yet: template, configuration and
 // definition.
 func (s *run) prepare(name string) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	require.NoError(s.t, s.Create(ctx, templates, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnTemplate","metadata":{"name":%[1]q},"spec":{"addonName":%[1]q,
+	require.NoError(s.t, s.Create(ctx, templates, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1",
+		"kind":"AddOnTemplate","metadata":{"name":%[1]q},"spec":{"addonName":%[1]q,
 		"agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%[1]q},"data":{"value":"{{LEVEL}}"}},
 		{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":%[1]q},"spec":{"selector":{"matchLabels":{"app":%[1]q}},
 		"template":{"metadata":{"labels":{"app":%[1]q}},"spec":{"containers":[{"name":"agent","image":"example.com/agent:v1"}]}}}}]}}}}`, name))
-	require.NoError(s.t, s.Create(ctx, configs, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnDeploymentConfig","metadata":{"namespace":"default","name":%q},
+	require.NoError(s.t, s.Create(ctx, configs, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1",
+		"kind":"AddOnDeploymentConfig","metadata":{"namespace":"default","name":%q},
 		"spec":{"agentInstallNamespace":"default","customizedVariables":[{"name":"LEVEL","value":"one"}]}}`, name))
-	require.NoError(s.t, s.Create(ctx, definitions, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","metadata":{"name":%[1]q,
+	require.NoError(s.t, s.Create(ctx, definitions, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1",
+		"kind":"ClusterManagementAddOn","metadata":{"name":%[1]q,
 		"annotations":{"addon.open-cluster-management.io/lifecycle":"addon-manager"}},"spec":{"addOnMeta":{},"supportedConfigs":[
-		{"group":"addon.open-cluster-management.io","resource":"addontemplates","defaultConfig":{"name":%[1]q}},{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs"}],
+		{"group":"addon.open-cluster-management.io","resource":"addontemplates","defaultConfig":{"name":%[1]q}},
+		{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs"}],
 		"installStrategy":{"type":"Manual"}}}`, name))
 }
 
-// selector is that of the works of an add-on.
+// selector returns the label selector of the works of an add-on.
 func selector(name string) string { return addonv1alpha1.LabelAddOnName + "=" + name }
 
-// install brings an add-on to all clusters, and returns how long it takes until each
+// install installs an add-on on all clusters, and returns how long it takes until each
 // has its work.
 func (s *run) install(name string) time.Duration {
 	s.t.Helper()
@@ -91,7 +95,7 @@ func (s *run) change(name, level string) time.Duration {
 	})
 }
 
-// worked logs how long the hub has worked in a phase, and returns how long in all.
+// worked logs the CPU time of the hub in a phase, and returns its total.
 func (s *run) worked(phase string, before time.Duration) time.Duration {
 	s.t.Helper()
 	all := budget.CPUTime(s.t, s.PID())

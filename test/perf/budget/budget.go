@@ -16,25 +16,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
-// line is one figure of a budget file.
+// line is one figure in a budget file.
 type line struct {
-	// Limit is the most that is allowed: a duration, an amount of memory or a
-	// count; of rates it is the least.
+	// Limit is the maximum: a duration, an amount of memory or a count. For rates it is
+	// the minimum.
 	Limit any `json:"limit"`
 	// Anon, Resident and Peak are the limits of a memory.Usage; those left out are printed
 	// and not checked.
 	Anon     string `json:"anon"`
 	Resident string `json:"resident"`
 	Peak     string `json:"peak"`
-	// Ratio is the limit of times and rates on a machine that is too slow for
-	// Limit: the most that one may take, as a multiple of the calibration that is
-	// named where it is measured. 0 means that Limit holds on every machine.
+	// Ratio is the limit of times and rates on a machine that is too slow for Limit: the
+	// maximum time of one operation, as a multiple of the calibration named where it is
+	// measured. With 0, Limit applies on every machine.
 	Ratio float64 `json:"ratio"`
-	// Full figures are measured only where the run is not shortened (-short).
+	// Full figures are measured only in a full run, without -short.
 	Full bool `json:"full"`
 }
 
-// File is a budget file in the benchmark that is checked with it.
+// File is a budget file, used by the benchmark that is checked against it.
 type File struct {
 	t        testing.TB
 	path     string
@@ -52,7 +52,7 @@ func Open(t testing.TB, path string) *File {
 	return f
 }
 
-// In is the same file in a subtest.
+// In returns the same file for a subtest.
 func (f *File) In(t testing.TB) *File {
 	return &File{t: t, path: f.path, lines: f.lines, measured: f.measured}
 }
@@ -76,8 +76,9 @@ func (f *File) line(name string) line {
 	return l
 }
 
-// say prints a figure beside its budget, and fails the benchmark when it is over.
-func (f *File) say(name, figure, allowed string, within bool) {
+// report prints a figure next to its budget, and fails the benchmark when the figure
+// exceeds it.
+func (f *File) report(name, figure, allowed string, within bool) {
 	f.t.Helper()
 	f.t.Logf("%-26s %s (budget %s)", name, figure, allowed)
 	if !within {
@@ -93,7 +94,7 @@ func (f *File) Time(name string, took []time.Duration, unit time.Duration) {
 	f.time(name, got, unit, fmt.Sprintf("median %s, slowest %s of %d", round(got), round(last), len(took)))
 }
 
-// Tail checks the 99th percentile of durations as Time checks their median.
+// Tail checks the 99th percentile of durations, as Time checks their median.
 func (f *File) Tail(name string, took []time.Duration, unit time.Duration) {
 	f.t.Helper()
 	const part = 100
@@ -110,8 +111,8 @@ func (f *File) time(name string, got, unit time.Duration, figure string) {
 	f.either(name, l, unit, timed{figure: figure, allowed: limit.String(), within: got <= limit, one: got})
 }
 
-// Rate checks that the median of rates, of n things each, is at least its limit
-// or, where the machine is too slow for that, that one takes no longer than Ratio
+// Rate checks that the median of rates, of n operations each, is at least the limit or,
+// where the machine is too slow for that, that one operation takes no longer than Ratio
 // units.
 func (f *File) Rate(name string, n int, took []time.Duration, unit time.Duration) {
 	f.t.Helper()
@@ -126,16 +127,16 @@ func (f *File) Rate(name string, n int, took []time.Duration, unit time.Duration
 	})
 }
 
-// timed is a figure of time beside its limit.
+// timed is a time and its limit.
 type timed struct {
 	figure, allowed string
 	within          bool
-	// one is what the ratio bounds.
+	// one is the time that the ratio bounds.
 	one time.Duration
 }
 
-// either fails the benchmark where a figure exceeds its limit and its ratio: a
-// slow machine exceeds the limit alone, a slow program both.
+// either fails the benchmark when a figure exceeds both its limit and its ratio: on a
+// slow machine, only the limit is exceeded; with a slow program, both are.
 func (f *File) either(name string, l line, unit time.Duration, m timed) {
 	f.t.Helper()
 	ratio := float64(m.one) / float64(unit)
@@ -143,7 +144,7 @@ func (f *File) either(name string, l line, unit time.Duration, m timed) {
 		m.allowed += fmt.Sprintf(" or %g units of %s", l.Ratio, round(unit))
 		m.within = m.within || ratio <= l.Ratio
 	}
-	f.say(name, fmt.Sprintf("%s, %.2f units", m.figure, ratio), m.allowed, m.within)
+	f.report(name, fmt.Sprintf("%s, %.2f units", m.figure, ratio), m.allowed, m.within)
 }
 
 // Count checks a counted figure.
@@ -151,7 +152,7 @@ func (f *File) Count(name string, got float64) {
 	f.t.Helper()
 	limit, ok := f.line(name).Limit.(float64)
 	require.True(f.t, ok, "%s in %s is no number", name, f.path)
-	f.say(name, fmt.Sprintf("%.4g", got), fmt.Sprintf("%g", limit), got <= limit)
+	f.report(name, fmt.Sprintf("%.4g", got), fmt.Sprintf("%g", limit), got <= limit)
 }
 
 // Bytes checks an amount of memory that the benchmark counts itself.
@@ -159,11 +160,11 @@ func (f *File) Bytes(name string, got int64) {
 	f.t.Helper()
 	limit, err := resource.ParseQuantity(fmt.Sprint(f.line(name).Limit))
 	require.NoError(f.t, err, "%s in %s", name, f.path)
-	f.say(name, memory.MiB(got), limit.String(), got <= limit.Value())
+	f.report(name, memory.MiB(got), limit.String(), got <= limit.Value())
 }
 
-// Memory checks the memory of a process against those limits that there are; there
-// must be one.
+// Memory checks the memory of a process against the limits in the file, at least one of
+// which must be set.
 func (f *File) Memory(name string, got memory.Usage) {
 	f.t.Helper()
 	l := f.line(name)
@@ -173,16 +174,16 @@ func (f *File) Memory(name string, got memory.Usage) {
 		got         int64
 	}{{"RssAnon", l.Anon, got.Anon}, {"VmRSS", l.Resident, got.Resident}, {"VmHWM", l.Peak, got.Peak}} {
 		if one.limit == "" {
-			f.say(name+" "+one.what, memory.MiB(one.got), "none", true)
+			f.report(name+" "+one.what, memory.MiB(one.got), "none", true)
 			continue
 		}
 		limit, err := resource.ParseQuantity(one.limit)
 		require.NoError(f.t, err, "%s in %s", name, f.path)
-		f.say(name+" "+one.what, memory.MiB(one.got), limit.String(), one.got <= limit.Value())
+		f.report(name+" "+one.what, memory.MiB(one.got), limit.String(), one.got <= limit.Value())
 	}
 }
 
-// Median is the middle one of durations.
+// Median returns the median of durations.
 func Median(took []time.Duration) time.Duration {
 	sorted := slices.Clone(took)
 	slices.Sort(sorted)

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// Repetitions is how often what is cheap is measured; the median counts.
+	// Repetitions is how often cheap operations are measured; the median counts.
 	Repetitions = 5
 	// Renewals is how many PUTs of a lease are one calibration.
 	Renewals = 1000
-	// hashes of blocks are one turn of the CPU-bound loop.
+	// hashes of blocks make up one run of the CPU-bound loop.
 	hashes, block = 1000, 64 << 10
 )
 
-// Sized is the size of a run: whole or, where the run is shortened, part.
+// Sized returns whole for a full run, and part for a shortened one.
 func Sized[T any](whole, part T) T {
 	if testing.Short() {
 		return part
@@ -39,8 +39,8 @@ func Sized[T any](whole, part T) T {
 	return whole
 }
 
-// CPU is how long a CPU-bound loop takes on one core: SHA-256 of 64 MiB, the
-// median of five.
+// CPU returns how long a CPU-bound loop takes on one core: SHA-256 of 64 MiB, the median
+// of five runs.
 func CPU(t testing.TB) time.Duration {
 	t.Helper()
 	data := make([]byte, block)
@@ -57,8 +57,8 @@ func CPU(t testing.TB) time.Duration {
 	return Median(took)
 }
 
-// LeasePuts is how long 1,000 PUTs of one lease take, one after the other, in
-// protobuf on one warm connection; the median of five parts stands for all.
+// LeasePuts returns how long 1,000 PUTs of one lease take, one after the other, in
+// protobuf on one warm connection, extrapolated from the median of five parts.
 func LeasePuts(t testing.TB, config *rest.Config) time.Duration {
 	t.Helper()
 	binary := rest.CopyConfig(config)
@@ -84,7 +84,7 @@ func LeasePuts(t testing.TB, config *rest.Config) time.Duration {
 	return Median(took)
 }
 
-// Processes are the ids of the processes that run a program.
+// Processes returns the PIDs of the processes that run a program.
 func Processes(t testing.TB, program string) []int {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -112,13 +112,13 @@ func MemoryOf(t testing.TB, pid int) memory.Usage {
 // clockTick is the unit of /proc/PID/stat.
 const clockTick = 10 * time.Millisecond
 
-// CPUTime is the time that a process has worked, in user and system mode.
+// CPUTime returns the CPU time of a process, in user and system mode.
 func CPUTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)
-	// The name of the program is in brackets and may hold blanks; utime and
-	// stime are the 12th and 13th fields after it.
+	// The name of the program is in brackets and may contain spaces; utime and stime are
+	// the 12th and 13th fields after it.
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	user, err := strconv.Atoi(fields[11])
 	require.NoError(t, err)
@@ -127,8 +127,8 @@ func CPUTime(t testing.TB, pid int) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// Rests returns when a process rests, as the time since began: when it begins
-// two seconds in which it works for less than a twentieth of one core.
+// Rests waits until a process rests, and returns the time since began. It rests from the
+// start of the first two seconds in which it uses less than a twentieth of one core.
 func Rests(t testing.TB, pid int, began time.Time) time.Duration {
 	t.Helper()
 	const look, quiet, part = 200 * time.Millisecond, 2 * time.Second, 20

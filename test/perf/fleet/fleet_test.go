@@ -22,7 +22,7 @@ import (
 // patience bounds a command.
 const patience = "2m"
 
-// object is what each work holds.
+// object is the object in each work.
 const object = `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {a: "1"}}`
 
 func TestAFleetStaysWithinItsBudgets(t *testing.T) {
@@ -55,8 +55,8 @@ func TestAFleetStaysWithinItsBudgets(t *testing.T) {
 	b.Complete()
 }
 
-// plugin builds the plugin and returns a function that runs one of its commands
-// with an input and says how long it took.
+// plugin builds the plugin and returns a function that runs one of its commands with an
+// input and returns how long it took.
 func plugin(t *testing.T, clusters []*harness.Cluster) func(in string, args ...string) time.Duration {
 	t.Helper()
 	files := make([]string, 0, len(clusters))

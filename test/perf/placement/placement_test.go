@@ -28,12 +28,12 @@ import (
 const (
 	// path of the budgets.
 	path = "../placement.yaml"
-	// window is how long the hub is watched at rest, which it has come to after
-	// quiet.
+	// window is how long the hub is observed at rest, which starts after a time quiet
+	// without requests.
 	window, quiet = 15 * time.Second, 2 * time.Second
-	// many is how many placements there are.
+	// many is the number of placements.
 	many = 1000
-	// tolerant lets placements select clusters that nobody has accepted.
+	// tolerant lets placements select clusters that are not accepted.
 	tolerant = `"tolerations":[{"key":"cluster.open-cluster-management.io/unreachable","operator":"Exists"}]`
 )
 
@@ -50,7 +50,7 @@ type run struct {
 	t *testing.T
 }
 
-// grow makes clusters, with what agents report.
+// grow creates clusters, with the status that agents report.
 func (s *run) grow(from, to int) {
 	s.t.Helper()
 	s.Each(from, to, func(ctx context.Context, i int) error {
@@ -65,15 +65,16 @@ func (s *run) grow(from, to int) {
 		if _, err := s.Dyn.Resource(clusters).Create(ctx, mc, metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		body := fmt.Appendf(nil, `{"status":{"version":{"kubernetes":"v1.36.3"},"capacity":{"cpu":"%[1]d","memory":"%[1]dGi","pods":"330"},"allocatable":{"cpu":"%[1]d","memory":"%[1]dGi","pods":"330"},
+		body := fmt.Appendf(nil, `{"status":{"version":{"kubernetes":"v1.36.3"},
+			"capacity":{"cpu":"%[1]d","memory":"%[1]dGi","pods":"330"},"allocatable":{"cpu":"%[1]d","memory":"%[1]dGi","pods":"330"},
 			"clusterClaims":[{"name":"id.k8s.io","value":"%[2]s-id"},{"name":"region","value":"r%[3]d"}]}}`, 8+i%64, name, i%12)
 		_, err = s.Dyn.Resource(clusters).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		return err
 	})
 }
 
-// rest waits until the sets tell how many clusters they have, which they do at most
-// once in ten seconds, and the hub has nothing more to send.
+// rest waits until the sets report their number of clusters, which they do at most once
+// in ten seconds, and the hub has nothing more to send.
 func (s *run) rest(clusters int) {
 	s.t.Helper()
 	want := fmt.Sprintf("%d ManagedClusters selected", clusters)
@@ -92,8 +93,8 @@ func (s *run) rest(clusters int) {
 	s.Settle(quiet)
 }
 
-// decided makes placements and returns how long it takes until each says that all
-// its decisions are there.
+// decided creates placements and returns how long it takes until each reports that all
+// its decisions are written.
 func (s *run) decided(names []string, spec string) time.Duration {
 	s.t.Helper()
 	api := s.Dyn.Resource(placements).Namespace("default")

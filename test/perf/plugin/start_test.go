@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
-// rounds is how many times each program is started, by turns.
+// rounds is how many times each program is started, in turn.
 const rounds = 21
 
 func TestThePluginStartsWithinItsBudget(t *testing.T) {
@@ -46,8 +46,8 @@ func build(t *testing.T) string {
 	return out
 }
 
-// starter runs a program once, which warms it, and returns how to measure it: from
-// its start to its end.
+// starter runs a program once, to warm the caches, and returns a function that measures a
+// run from start to end.
 func starter(t *testing.T, program string) func() time.Duration {
 	t.Helper()
 	home := t.TempDir()

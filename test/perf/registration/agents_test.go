@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// duration of leases when the hub goes away, and how long it is away: five
-	// durations, as five minutes are of the usual ones.
+	// duration of leases when the hub goes away, in seconds. The hub stays away for five
+	// durations, as in five minutes with the default.
 	duration = 12
 	outage   = 5 * duration * time.Second
 )
 
-// fiveHundredAgents lets whole agents join, each with its own certificate
-// and connection, counts what that costs, watches them at rest, and takes the
-// hub away from them. A shortened run has a hundred, and leaves them their hub.
+// fiveHundredAgents joins full agents, each with its own certificate and connection,
+// counts what that costs, observes them at rest, and takes the hub away from them. A
+// shortened run has a hundred agents, and keeps the hub.
 func fiveHundredAgents(t *testing.T, b *budget.File) {
 	s := newRun(t)
 	put := budget.LeasePuts(t, s.Config) / budget.Renewals
@@ -39,7 +39,7 @@ func fiveHundredAgents(t *testing.T, b *budget.File) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	letting := make(chan error, 1)
-	go func() { letting <- person.LetIn(ctx, scene.AtOnce) }()
+	go func() { letting <- person.AcceptAll(ctx, scene.AtOnce) }()
 
 	began := s.Mark()
 	var took []time.Duration
@@ -56,9 +56,10 @@ func fiveHundredAgents(t *testing.T, b *budget.File) {
 	s.costs(b, began, len(all))
 
 	began = s.Mark()
-	// Leases are renewed once in a minute; of many agents some are in half of it.
+	// Leases are renewed once a minute; with many agents, half a minute is enough to see
+	// some renewals.
 	<-time.After(budget.Sized(30*time.Second, time.Minute))
-	s.require("at rest nobody writes but leases", s.idleWrites(began))
+	s.require("at rest, only leases are written", s.idleWrites(began))
 	b.Count("requestsPerRenewal", s.renewals(began))
 
 	if !testing.Short() {
@@ -91,7 +92,7 @@ func (s *run) costs(b *budget.File, from int64, n int) {
 	b.Count("eventsToRegister", float64(events)/float64(n))
 }
 
-// renewals is how many requests agents made for leases, for one that was renewed.
+// renewals returns how many requests for leases agents made for each renewal.
 func (s *run) renewals(from int64) float64 {
 	s.t.Helper()
 	all, renewed := 0, 0
@@ -108,8 +109,8 @@ func (s *run) renewals(from int64) float64 {
 	return float64(all) / float64(renewed)
 }
 
-// takeAway takes the API server away for five lease durations, and counts how the
-// agents come back.
+// takeAway pauses the API server for five lease durations, and counts the requests of the
+// returning agents.
 func (s *run) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
 	s.t.Helper()
 	s.away.Store(true)
@@ -138,7 +139,7 @@ func (s *run) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
 	b.Count("statusWritesAfterOutage", float64(unknown))
 }
 
-// total is how many requests of a kind agents made that were answered.
+// total returns how many requests of a kind agents made that were answered.
 func total(f *fakefleet.Fleet, method, resource string) int64 {
 	var n int64
 	for r, count := range f.Counts() {

@@ -33,7 +33,7 @@ const (
 	node       = "process-node"
 )
 
-// who tells them apart, by what they call themselves.
+// who returns the party that sent a request, by its user agent.
 func who(r audit.Request) string {
 	switch {
 	case strings.HasPrefix(r.UserAgent, fakefleet.PersonAgent):
@@ -57,8 +57,8 @@ func (s *run) require(what string, found []string) {
 	require.Empty(s.t, found[:min(len(found), 10)], "%s: %d were found", what, len(found))
 }
 
-// idleWrites are writes but for leases, reviews and what concerns named
-// clusters, of agents, hub and people.
+// idleWrites returns the writes of agents, hub and people, except for leases, reviews and
+// what concerns named clusters.
 func (s *run) idleWrites(from int64, clusters ...string) []string {
 	s.t.Helper()
 	var out []string
@@ -68,8 +68,8 @@ func (s *run) idleWrites(from int64, clusters ...string) []string {
 			slices.ContainsFunc(clusters, func(c string) bool { return o.Namespace == c || strings.Contains(o.Name, c) }) {
 			continue
 		}
-		// The number of members of a set is written when it changed, at most
-		// once in ten seconds; the hub that starts says how far it is.
+		// The number of members of a set is written when it changed, at most once in ten
+		// seconds, and a starting hub reports its progress.
 		if len(clusters) > 0 && (o.Resource == "managedclustersets" || who(r) == hubProcess && r.What() == "patch clustermanagers/status") {
 			continue
 		}
@@ -78,7 +78,7 @@ func (s *run) idleWrites(from int64, clusters ...string) []string {
 	return out
 }
 
-// settle waits until nobody writes any more but leases.
+// settle waits until nothing but leases is written.
 func (s *run) settle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -88,7 +88,7 @@ func (s *run) settle() {
 	}, scene.Patience, time.Second)
 }
 
-// unknown are the clusters that are not Available.
+// unknown returns the clusters that are not Available.
 func (s *run) unknown() []string {
 	s.t.Helper()
 	list, err := typed.List[clusterv1.ManagedCluster](s.t.Context(), s.Dyn, clusters, "", metav1.ListOptions{})
@@ -104,14 +104,17 @@ func (s *run) unknown() []string {
 	return out
 }
 
-// placed requires that clusters have namespace and rights.
+// placed requires that clusters have their namespace and their rights.
 func (s *run) placed(names []string) {
 	s.t.Helper()
 	rbac := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 	}
 	for resource, each := range map[schema.GroupVersionResource]int{
-		{Version: "v1", Resource: "namespaces"}: 1, rbac("clusterroles"): 1, rbac("clusterrolebindings"): 1, rbac("rolebindings"): 2,
+		{Version: "v1", Resource: "namespaces"}: 1,
+		rbac("clusterroles"):                    1,
+		rbac("clusterrolebindings"):             1,
+		rbac("rolebindings"):                    2,
 	} {
 		found := map[string]int{}
 		list, err := typed.List[metav1.PartialObjectMetadata](s.t.Context(), s.Dyn, resource, "", metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
 
-// idle is how long the hub rests before its memory is read: a forced collection and
-// the return of what it freed take minutes.
+// idle is how long the hub rests before its memory is read: it takes minutes until the
+// runtime forces a collection and returns the freed memory.
 const idle = 5 * time.Minute
 
 func TestRegistrationKeepsItsBudgets(t *testing.T) {
@@ -29,11 +29,11 @@ func TestRegistrationKeepsItsBudgets(t *testing.T) {
 	t.Run("fleet", func(t *testing.T) { fourThousandClusters(t, b.In(t)) })
 }
 
-// fourThousandClusters accepts clusters that are there already, then measures
-// the hub that holds them. Agents are attached: they report and renew on a
-// shared connection, without certificates. The fleet is made once; the rate is
-// the median of five batches of its first clusters. A shortened run has no others,
-// reads no memory, and does not time the restart.
+// fourThousandClusters accepts existing clusters, then measures the hub that manages
+// them. Agents are attached: they report and renew on a shared connection, without
+// certificates. The fleet is created once; the rate is the median of five batches of its
+// first clusters. A shortened run has only those, reads no memory, and does not time the
+// restart.
 func fourThousandClusters(t *testing.T, b *budget.File) {
 	cpu := budget.CPU(t)
 	s := newRun(t)
@@ -46,11 +46,11 @@ func fourThousandClusters(t *testing.T, b *budget.File) {
 	s.create(all)
 	var took []time.Duration
 	for i := range budget.Repetitions {
-		took = append(took, s.letIn(person, all[i*batch:(i+1)*batch]))
+		took = append(took, s.accept(person, all[i*batch:(i+1)*batch]))
 	}
 	b.Rate("acceptedPerSecond", batch, took, put)
 	if rest := all[budget.Repetitions*batch:]; len(rest) > 0 {
-		s.letIn(person, rest)
+		s.accept(person, rest)
 	}
 
 	require.NoError(t, s.fleet().Attach(t.Context(), all...))
@@ -69,7 +69,7 @@ func fourThousandClusters(t *testing.T, b *budget.File) {
 	s.require("no cluster is Unknown", s.unknown())
 }
 
-// memory checks the memory of the hub at rest, in a whole run.
+// memory checks the memory of the hub at rest, in a full run.
 func (s *run) memory(b *budget.File, name string) {
 	s.t.Helper()
 	if testing.Short() {
@@ -79,9 +79,9 @@ func (s *run) memory(b *budget.File, name string) {
 	b.Memory(name, s.Memory())
 }
 
-// letIn accepts clusters and waits until the hub has given each its place: it
-// says so last, after namespace and rights, and the lease is there.
-func (s *run) letIn(person *fakefleet.Person, names []string) time.Duration {
+// accept accepts clusters and waits until the hub has set each up: it reports that last,
+// after namespace and rights, and the lease exists.
+func (s *run) accept(person *fakefleet.Person, names []string) time.Duration {
 	s.t.Helper()
 	accepted := s.expect(clusters, metav1.ListOptions{}, names, acceptedName)
 	leased := s.expect(leases, metav1.ListOptions{FieldSelector: "metadata.name=" + clusterv1.LeaseName}, names, leaseOf)
@@ -95,9 +95,9 @@ func (s *run) letIn(person *fakefleet.Person, names []string) time.Duration {
 	return took
 }
 
-// restart kills the hub's process, accepts clusters while it is away, and
-// returns how long it takes until these have their place and the new process
-// has gone through all others: until it rests.
+// restart kills the hub's process, accepts clusters while it is away, and returns how
+// long it takes until these are set up and the new process has checked all others, that
+// is, until it rests.
 func (s *run) restart(person *fakefleet.Person, names []string) time.Duration {
 	s.t.Helper()
 	accepted := s.expect(clusters, metav1.ListOptions{}, names, acceptedName)

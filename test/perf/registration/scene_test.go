@@ -31,7 +31,7 @@ const (
 	path = "../registration.yaml"
 	// seed of all fleets.
 	seed = 1
-	// patienceEach is added to the patience for each cluster that is waited for.
+	// patienceEach is added to the patience for each cluster waited for.
 	patienceEach = time.Second / 4
 )
 
@@ -44,17 +44,17 @@ var (
 type run struct {
 	*scene.Scene
 	t *testing.T
-	// away is true while the API server is taken away on purpose.
+	// away is true while the API server is paused on purpose.
 	away atomic.Bool
 }
 
-// newRun starts a hub whose log has every write, and every request for leases.
+// newRun starts a hub whose audit log has every write, and every request for leases.
 func newRun(t *testing.T) *run {
 	t.Helper()
 	return &run{Scene: scene.New(t, audit.OnlyResources, audit.Leases, audit.NotReads), t: t}
 }
 
-// fleet makes simulated agents that use a bootstrap token and, attached, the
+// fleet creates simulated agents. They use a bootstrap token or, when attached, the
 // administrator's connection.
 func (s *run) fleet() *fakefleet.Fleet {
 	s.t.Helper()
@@ -78,13 +78,13 @@ func names(prefix string, n int) []string {
 	return out
 }
 
-// each runs f for every name, some at a time.
+// each runs f for every name, several at a time.
 func (s *run) each(names []string, f func(ctx context.Context, name string) error) {
 	s.t.Helper()
 	s.Each(0, len(names), func(ctx context.Context, i int) error { return f(ctx, names[i]) })
 }
 
-// create makes ManagedClusters as an agent's bootstrap identity does.
+// create creates ManagedClusters as an agent's bootstrap identity does.
 func (s *run) create(names []string) {
 	s.t.Helper()
 	bootstrap, err := dynamic.NewForConfig(s.As(s.t, hub.Namespace, hub.BootstrapServiceAccount))
@@ -103,7 +103,7 @@ func (s *run) create(names []string) {
 	})
 }
 
-// expect watches a kind until every name was seen as wanted.
+// expect watches a kind until every name has been seen as wanted.
 func (s *run) expect(resource schema.GroupVersionResource, o metav1.ListOptions, names []string, wanted func(object map[string]any) string) func() {
 	s.t.Helper()
 	open := map[string]bool{}
@@ -138,7 +138,7 @@ func (s *run) expect(resource schema.GroupVersionResource, o metav1.ListOptions,
 	}
 }
 
-// acceptedName is the name of a ManagedCluster that the hub has accepted.
+// acceptedName returns the name of a ManagedCluster that the hub has accepted.
 func acceptedName(o map[string]any) string { return with(o, clusterv1.ConditionHubAccepted) }
 
 func with(o map[string]any, condition string) string {
@@ -153,7 +153,7 @@ func with(o map[string]any, condition string) string {
 	return mc.Name
 }
 
-// leaseOf is the name of the cluster of a lease.
+// leaseOf returns the name of the cluster of a lease.
 func leaseOf(o map[string]any) string {
 	meta, _ := o["metadata"].(map[string]any)
 	if meta["name"] != clusterv1.LeaseName {

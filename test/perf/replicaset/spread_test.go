@@ -23,10 +23,10 @@ import (
 const (
 	// path of the budgets.
 	path = "../replicaset.yaml"
-	// fleetSize is how many clusters the set goes to.
+	// fleetSize is the number of clusters that the set selects.
 	fleetSize = 1000
-	// window is how long the hub is watched at rest, which it has come to after
-	// quiet.
+	// window is how long the hub is observed at rest, which starts after a time quiet
+	// without requests.
 	window, quiet = 15 * time.Second, 3 * time.Second
 	// payload is the size of the ConfigMap of the template, in bytes.
 	payload = 1000
@@ -44,8 +44,10 @@ type run struct {
 // cluster has a work with it.
 func (s *run) deploy(value string) time.Duration {
 	s.t.Helper()
-	set, err := scene.Object(`{"apiVersion":"work.open-cluster-management.io/v1alpha1","kind":"ManifestWorkReplicaSet","metadata":{"name":"web"},"spec":{"placementRefs":[{"name":"all"}],
-		"manifestWorkTemplate":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":%q,"rest":%q}}]}}}}`,
+	set, err := scene.Object(`{"apiVersion":"work.open-cluster-management.io/v1alpha1","kind":"ManifestWorkReplicaSet",
+		"metadata":{"name":"web"},"spec":{"placementRefs":[{"name":"all"}],
+		"manifestWorkTemplate":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap",
+		"metadata":{"namespace":"default","name":"settings"},"data":{"value":%q,"rest":%q}}]}}}}`,
 		value, strings.Repeat("x", payload))
 	require.NoError(s.t, err)
 	return s.Delivered(workv1alpha1.LabelManifestWorkReplicaSet, fleetSize, value, func() {
@@ -54,8 +56,8 @@ func (s *run) deploy(value string) time.Duration {
 	})
 }
 
-// report says of every work, as the agents do, that it is applied and available,
-// and returns how long it takes from the last report until the set is rolled out.
+// report marks every work as applied and available, as the agents do, and returns how
+// long it takes from the last report until the set is rolled out.
 func (s *run) report() time.Duration {
 	s.t.Helper()
 	s.Report(workv1alpha1.LabelManifestWorkReplicaSet, fleetSize)

@@ -19,8 +19,8 @@ import (
 // works is the resource of ManifestWorks.
 var works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 
-// Delivered does something, and returns how long it takes from then on until as many
-// clusters have a work of a label selector whose first manifest, a ConfigMap, has a
+// Delivered calls do, and returns how long it takes from then on until this many clusters
+// have a work that matches a label selector and whose first manifest, a ConfigMap, has a
 // value.
 func (s *Scene) Delivered(selector string, clusters int, value string, do func()) time.Duration {
 	s.t.Helper()
@@ -35,8 +35,8 @@ func (s *Scene) Delivered(selector string, clusters int, value string, do func()
 	})
 }
 
-// Until does something, and follows objects from before that on until one of them, or
-// all that came together, are what is waited for; it returns how long that takes.
+// Until watches objects, calls do, and waits until holds accepts an object, or all
+// objects of one list; it returns how long that takes.
 func (s *Scene) Until(api dynamic.ResourceInterface, selector string, do func(), holds func(*unstructured.Unstructured) bool) time.Duration {
 	s.t.Helper()
 	list, err := api.List(s.t.Context(), metav1.ListOptions{Limit: 1})
@@ -55,7 +55,7 @@ func (s *Scene) Until(api dynamic.ResourceInterface, selector string, do func(),
 				}
 				continue
 			}
-			// The API server ends the watch of one who reads too slowly.
+			// The API server ends the watch of a slow reader.
 			list, err := api.List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
 			require.NoError(s.t, err)
 			for i := range list.Items {
@@ -72,8 +72,8 @@ func (s *Scene) Until(api dynamic.ResourceInterface, selector string, do func(),
 	}
 }
 
-// Report says of every work of a label selector, as the agents of the clusters do, that
-// it is applied and available; there must be one a cluster.
+// Report marks every work of a label selector as applied and available, as the agents of
+// the clusters do; there must be one for each cluster.
 func (s *Scene) Report(selector string, clusters int) {
 	s.t.Helper()
 	list, err := s.Dyn.Resource(works).List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
@@ -83,8 +83,10 @@ func (s *Scene) Report(selector string, clusters int) {
 	s.Each(0, clusters, func(ctx context.Context, i int) error {
 		u := &list.Items[i]
 		body := fmt.Appendf(nil, `{"status":{"conditions":[
-			{"type":"Applied","status":"True","reason":"AppliedManifestWorkComplete","message":"Apply manifest work complete","lastTransitionTime":%[1]q,"observedGeneration":%[2]d},
-			{"type":"Available","status":"True","reason":"ResourcesAvailable","message":"All resources are available","lastTransitionTime":%[1]q,"observedGeneration":%[2]d}]}}`,
+			{"type":"Applied","status":"True","reason":"AppliedManifestWorkComplete","message":"Apply manifest work complete",
+			"lastTransitionTime":%[1]q,"observedGeneration":%[2]d},
+			{"type":"Available","status":"True","reason":"ResourcesAvailable","message":"All resources are available",
+			"lastTransitionTime":%[1]q,"observedGeneration":%[2]d}]}}`,
 			stamp, u.GetGeneration())
 		_, err := s.Dyn.Resource(works).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		return err

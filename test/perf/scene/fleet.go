@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// perDecision is how many clusters stand in one PlacementDecision.
+// perDecision is the number of clusters in one PlacementDecision.
 const perDecision = 100
 
 var (
@@ -26,10 +26,10 @@ var (
 	decisions  = clusterv1beta1.GroupVersion.WithResource("placementdecisions")
 )
 
-// Name is that of a cluster of Fleet, by its number.
+// clusterName returns the name of a cluster of Fleet, by its number.
 func clusterName(i int) string { return fmt.Sprintf("c-%04d", i) }
 
-// Create makes an object of its JSON form.
+// Create creates an object from its JSON form.
 func (s *Scene) Create(ctx context.Context, resource schema.GroupVersionResource, text string, args ...any) error {
 	u, err := Object(text, args...)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Scene) Create(ctx context.Context, resource schema.GroupVersionResource
 	return err
 }
 
-// Fleet makes clusters that nobody has accepted, their namespaces, and Placement
-// default/all with decisions for all of them, a multiple of a hundred.
+// Fleet creates clusters that are not accepted, their namespaces, and Placement
+// default/all with decisions for all of them. size is a multiple of a hundred.
 func (s *Scene) Fleet(size int) {
 	s.t.Helper()
 	require.Zero(s.t, size%perDecision)
@@ -58,8 +58,10 @@ func (s *Scene) Fleet(size int) {
 		"metadata":{"name":"all","namespace":"default","annotations":{"cluster.open-cluster-management.io/experimental-scheduling-disable":"true"}},"spec":{}}`))
 	for first := 0; first < size; first += perDecision {
 		name := fmt.Sprintf("all-%d", first/perDecision+1)
-		require.NoError(s.t, s.Create(s.t.Context(), decisions, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"PlacementDecision","metadata":{"name":%q,"namespace":"default","labels":{
-			"cluster.open-cluster-management.io/placement":"all","cluster.open-cluster-management.io/decision-group-index":"0","cluster.open-cluster-management.io/decision-group-name":""}}}`, name))
+		require.NoError(s.t, s.Create(s.t.Context(), decisions, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1",
+			"kind":"PlacementDecision","metadata":{"name":%q,"namespace":"default","labels":{
+			"cluster.open-cluster-management.io/placement":"all","cluster.open-cluster-management.io/decision-group-index":"0",
+			"cluster.open-cluster-management.io/decision-group-name":""}}}`, name))
 		list := []map[string]string{}
 		for i := range perDecision {
 			list = append(list, map[string]string{"clusterName": clusterName(first + i), "reason": ""})

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// AtOnce is how many requests of a benchmark are on their way at a time.
+	// AtOnce is how many requests of a benchmark are in flight at a time.
 	AtOnce = 16
-	// named is how many objects of a kind of request are logged by name.
+	// named is how many objects of each kind of request are logged by name.
 	named = 5
 	// Patience bounds every wait.
 	Patience = 10 * time.Minute
-	// userAgent is how the hub begins to call itself.
+	// userAgent is the prefix of the hub's user agent.
 	userAgent = "ocm-hub/"
 )
 
-// Scene is a hub.
+// Scene is a running hub.
 type Scene struct {
 	*harness.Cluster
 	*audit.Log
@@ -45,7 +45,7 @@ type Scene struct {
 	program string
 }
 
-// New starts a hub whose log has no requests that rules leave out.
+// New starts a hub whose audit log leaves out what the rules leave out.
 func New(t *testing.T, rules ...string) *Scene {
 	t.Helper()
 	s := &Scene{t: t, program: harness.Program(t, "controllers/ocm-hub"), Log: audit.New(t, rules...)}
@@ -58,10 +58,10 @@ func New(t *testing.T, rules ...string) *Scene {
 	return s
 }
 
-// PIDs are the ids of the hub's processes: one, or none where it is away.
+// PIDs returns the IDs of the hub's processes: one, or none while it is away.
 func (s *Scene) PIDs() []int { return budget.Processes(s.t, s.program) }
 
-// PID is the id of the hub's process.
+// PID returns the ID of the hub's process.
 func (s *Scene) PID() int {
 	s.t.Helper()
 	pids := s.PIDs()
@@ -69,13 +69,13 @@ func (s *Scene) PID() int {
 	return pids[0]
 }
 
-// Memory is that of the hub's process.
+// Memory returns the memory of the hub's process.
 func (s *Scene) Memory() memory.Usage {
 	s.t.Helper()
 	return budget.MemoryOf(s.t, s.PID())
 }
 
-// Each runs do for the numbers from one to another, some at a time.
+// Each runs do for the numbers in [from, to), several at a time.
 func (s *Scene) Each(from, to int, do func(ctx context.Context, i int) error) {
 	s.t.Helper()
 	group, ctx := errgroup.WithContext(s.t.Context())
@@ -86,11 +86,11 @@ func (s *Scene) Each(from, to int, do func(ctx context.Context, i int) error) {
 	require.NoError(s.t, group.Wait())
 }
 
-// OfHub tells a request of the hub.
+// OfHub reports whether a request is one of the hub's.
 func OfHub(r audit.Request) bool { return strings.HasPrefix(r.UserAgent, userAgent) }
 
-// Asked is what the hub asked for and got since a mark, without reviews: the names of
-// the objects by what was done to them.
+// Asked returns the successful requests of the hub since a mark, without reviews: the
+// names of the objects by kind of request.
 func (s *Scene) Asked(mark int64) map[string][]string {
 	s.t.Helper()
 	out := map[string][]string{}
@@ -102,7 +102,8 @@ func (s *Scene) Asked(mark int64) map[string][]string {
 	return out
 }
 
-// Sum logs what was asked and returns how many requests that are, Events apart.
+// Sum logs what was requested and returns the number of requests, without those for
+// Events.
 func (s *Scene) Sum(title string, asked map[string][]string) float64 {
 	s.t.Helper()
 	n := 0
@@ -115,7 +116,7 @@ func (s *Scene) Sum(title string, asked map[string][]string) float64 {
 	return float64(n)
 }
 
-// Settle waits until the hub has asked for nothing for a while, in vain or not.
+// Settle waits until the hub has sent nothing for a while, successful or not.
 func (s *Scene) Settle(quiet time.Duration) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -125,7 +126,7 @@ func (s *Scene) Settle(quiet time.Duration) {
 	}, Patience, time.Millisecond)
 }
 
-// Object reads an object in its JSON form.
+// Object decodes an object from its JSON form.
 func Object(text string, args ...any) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(fmt.Appendf(nil, text, args...)); err != nil {

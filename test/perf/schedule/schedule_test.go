@@ -23,9 +23,9 @@ import (
 
 const (
 	namespace, set = "fleet", "all"
-	// regions that clusters are in by turns.
+	// regions is the number of regions that clusters are spread over.
 	regions = 4
-	// wanted clusters of each placement.
+	// wanted is the number of clusters of each placement.
 	wanted = 10
 )
 
@@ -67,7 +67,7 @@ func TestPlacementWithinItsBudget(t *testing.T) {
 	b.Complete()
 }
 
-// repeat decides a placement that the fleet did not know, several times.
+// repeat decides a new placement, several times.
 func repeat(s *schedule.Scheduler, of func(i int) *clusterv1beta1.Placement) (took []time.Duration) {
 	for i := range budget.Repetitions + 1 {
 		began := time.Now()
@@ -97,8 +97,8 @@ func labels(t *testing.T, s *schedule.Scheduler) (took []time.Duration) {
 	return took
 }
 
-// memory is what 10,000 clusters and 1,000 placements take beside their objects,
-// half of the placements with an expression.
+// memory returns how much memory 10,000 clusters and 1,000 placements take in addition to
+// their objects. Half of the placements have a CEL expression.
 func memory(t *testing.T) int64 {
 	var objects []*clusterv1.ManagedCluster
 	for i := range 10_000 {
@@ -130,7 +130,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// settle decides all placements and shows the fleet what a loop would write.
+// settle decides all placements and records in the fleet what a controller would write.
 func settle(s *schedule.Scheduler) {
 	for range 2 {
 		for _, key := range s.Take() {

@@ -58,7 +58,7 @@ type program struct {
 	ended        chan struct{}
 }
 
-// newProgram prepares both sides and lets the agent in.
+// newProgram prepares both sides and accepts the agent's cluster.
 func newProgram(t *testing.T, budgets *budget.File) *program {
 	t.Helper()
 	p := &program{bench: &bench{t: t, budgets: budgets}, root: t.TempDir()}
@@ -77,7 +77,7 @@ func newProgram(t *testing.T, budgets *budget.File) *program {
 		p.install(p.spoke, d.GetName())
 	}
 	p.create(p.hub, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c1"}}`)
-	// What the agent may do on the hub is checked elsewhere.
+	// The agent's rights on the hub are tested elsewhere.
 	p.create(p.hub, bindings, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"agents"},
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},
 		"subjects":[{"kind":"ServiceAccount","namespace":"open-cluster-management","name":"agent-registration-bootstrap"},
@@ -88,7 +88,7 @@ func newProgram(t *testing.T, budgets *budget.File) *program {
 	objects, err := agentconfig.Objects(agentconfig.Options{Image: "unused", ClusterName: cluster, BootstrapKubeconfig: bootstrap})
 	require.NoError(t, err)
 	for _, o := range objects {
-		// A definition that was just established is not served for writes at once.
+		// A definition that was just established does not accept writes immediately.
 		p.until(func() bool {
 			_, err := p.spoke.Resource(reconcile.ResourceOf(o.GroupVersionKind())).Namespace(o.GetNamespace()).
 				Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "test", Force: true})
@@ -97,11 +97,11 @@ func newProgram(t *testing.T, budgets *budget.File) *program {
 	}
 	p.pod()
 	p.start()
-	p.letIn()
+	p.accept()
 	return p
 }
 
-// controlPlane starts a control plane that writes what agents ask of it.
+// controlPlane starts a control plane with an audit log of the agent's requests.
 func (p *program) controlPlane(name string) *harness.Cluster {
 	p.t.Helper()
 	log := audit.New(p.t, audit.NotAdministrators)
@@ -109,8 +109,8 @@ func (p *program) controlPlane(name string) *harness.Cluster {
 	return harness.ControlPlane(p.t, name, harness.APIServer(log.Flags()...))
 }
 
-// pod prepares what a pod of the agent finds: files of its ServiceAccount, and
-// its environment.
+// pod prepares what the agent finds in its pod: files of its ServiceAccount, and its
+// environment.
 func (p *program) pod() {
 	p.t.Helper()
 	config := p.spokeCluster.As(p.t, operatorv1.NamespaceAgent, agentconfig.ServiceAccount)
@@ -157,14 +157,14 @@ func (p *program) start() {
 	})
 }
 
-// stop ends the agent in order and waits for it.
+// stop ends the agent gracefully and waits for it.
 func (p *program) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	<-p.ended
 }
 
-// letIn approves the agent's request and accepts its cluster.
-func (p *program) letIn() {
+// accept approves the agent's request and accepts its cluster.
+func (p *program) accept() {
 	p.t.Helper()
 	ctx := p.t.Context()
 	var found []certificatesv1.CertificateSigningRequest
@@ -182,15 +182,17 @@ func (p *program) letIn() {
 	_, err = p.hub.Resource(requests).Update(ctx, approved, metav1.UpdateOptions{}, "approval")
 	require.NoError(p.t, err)
 	for subresource, patch := range map[string]string{
-		"":       `{"spec":{"hubAcceptsClient":true}}`,
-		"status": `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"ByTheTest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+		"": `{"spec":{"hubAcceptsClient":true}}`,
+		"status": `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"ByTheTest",
+			"message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 	} {
 		_, err = p.hub.Resource(clusters).Patch(ctx, cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, strings.Fields(subresource)...)
 		require.NoError(p.t, err)
 	}
 	p.create(
 		p.hub, leases,
-		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"namespace":"c1","name":"managed-cluster-lease"},"spec":{"holderIdentity":"managed-cluster-lease"}}`,
+		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"namespace":"c1","name":"managed-cluster-lease"},
+			"spec":{"holderIdentity":"managed-cluster-lease"}}`,
 	)
 	p.until(func() bool {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, p.hub, clusters, "", cluster)
@@ -198,13 +200,13 @@ func (p *program) letIn() {
 	}, "the agent does not serve its cluster")
 }
 
-// until waits for what takes seconds.
+// until waits for done, which takes seconds.
 func (p *program) until(done func() bool, message string) {
 	p.t.Helper()
 	require.Eventually(p.t, done, time.Minute, 100*time.Millisecond, message)
 }
 
-// each runs f for n numbers, some at a time.
+// each runs f for n numbers, several at a time.
 func (p *program) each(n int, f func(i int) error) {
 	p.t.Helper()
 	const atOnce = 16
@@ -244,7 +246,7 @@ func (p *program) make(client dynamic.Interface, gvr schema.GroupVersionResource
 	return err
 }
 
-// mark is where the logs end now.
+// mark returns the current ends of the audit logs.
 func (p *program) mark() []int64 {
 	p.t.Helper()
 	var out []int64
@@ -254,9 +256,9 @@ func (p *program) mark() []int64 {
 	return out
 }
 
-// since counts what the agent asked of both API servers since a mark, by verb
-// and resource. What an agent at rest may ask for is left out: renewals of
-// leases and watches, and one /livez a minute.
+// since counts the agent's requests to both API servers since a mark, by verb and
+// resource. Requests that are fine at rest are left out: renewals of leases and watches,
+// and one /livez a minute.
 func (p *program) since(mark []int64) (all int, by map[string]int) {
 	p.t.Helper()
 	by = map[string]int{}

@@ -24,7 +24,8 @@ import (
 const (
 	// manifests of each work.
 	manifests = 10
-	// foreigners are objects that belong to no work, half Secrets, half Pods.
+	// foreigners is the number of objects that belong to no work, half Secrets, half
+	// Pods.
 	foreigners = 20_000
 )
 
@@ -78,7 +79,7 @@ func TestAThousandWorksStayWithinTheBudgets(t *testing.T) {
 	p.start()
 	<-time.After(idle())
 	sent, by = p.since(mark)
-	t.Logf("started anew: %v", by)
+	t.Logf("restarted: %v", by)
 	p.budgets.Count("requestsToStartAnew", float64(sent))
 	p.budgets.Memory("startedAnew", p.memory())
 	if !testing.Short() {
@@ -90,8 +91,8 @@ func TestAThousandWorksStayWithinTheBudgets(t *testing.T) {
 // idle is how long an agent rests before its memory is read.
 func idle() time.Duration { return budget.Sized(time.Minute, 20*time.Second) }
 
-// foreign measures the memory of an agent whose works hold Secrets and Pods
-// beside those of others.
+// foreign measures the memory of an agent whose works hold Secrets and Pods, among many
+// of other owners.
 func (p *program) foreign() {
 	other := newProgram(p.t, p.budgets)
 	other.each(foreigners, func(i int) error {
@@ -103,7 +104,8 @@ func (p *program) foreign() {
 	})
 	for i := range 10 {
 		name := fmt.Sprintf("own-%d", i)
-		require.NoError(other.t, other.make(other.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":%[1]q,"namespace":"c1"},
+		require.NoError(other.t, other.make(other.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1",
+			"kind":"ManifestWork","metadata":{"name":%[1]q,"namespace":"c1"},
 			"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":%[1]q,"namespace":"default"},"data":{"k":"dg=="}},
 			{"apiVersion":"v1","kind":"Pod","metadata":{"name":%[1]q,"namespace":"default"},"spec":{"containers":[{"name":"c","image":"none"}]}}]}}}`, name)))
 	}
@@ -126,20 +128,21 @@ func (p *program) load(prefix string, n int) {
 				fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"%s-%d-%d","namespace":"default"},"data":{"key":"dmFsdWU="}}`, kind, prefix, i, m),
 			)
 		}
-		return p.make(p.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":"%s-%d","namespace":"c1"},
+		return p.make(p.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork",
+			"metadata":{"name":"%s-%d","namespace":"c1"},
 			"spec":{"workload":{"manifests":[%s]}}}`, prefix, i, strings.Join(list, ",")))
 	})
 }
 
 func (p *program) memory() memory.Usage { return budget.MemoryOf(p.t, p.cmd.Process.Pid) }
 
-// patiently waits for what takes minutes on a busy machine.
+// patiently waits for done, which takes minutes on a busy machine.
 func (p *program) patiently(done func() bool, message string) {
 	p.t.Helper()
 	require.Eventually(p.t, done, 10*time.Minute, time.Second, message)
 }
 
-// done counts the works whose names begin so and that are applied.
+// done counts the applied works whose names have the prefix.
 func (p *program) done(prefix string) int {
 	list, err := typed.List[workv1.ManifestWork](p.t.Context(), p.hub, works, cluster, metav1.ListOptions{})
 	require.NoError(p.t, err)

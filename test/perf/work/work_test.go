@@ -118,8 +118,8 @@ func (b *bench) create(client dynamic.Interface, gvr schema.GroupVersionResource
 	return live
 }
 
-// work creates a ManifestWork with one ConfigMap and waits for its condition; it
-// returns how long object and condition took.
+// work creates a ManifestWork with one ConfigMap and waits for its condition; it returns
+// how long the object and the condition took.
 func (b *bench) work(name string) (object, applied time.Duration) {
 	maps := b.watch(b.spoke, configMaps, "default", name)
 	conditions := b.watch(b.hub, works, cluster, name)
@@ -143,8 +143,8 @@ func (b *bench) work(name string) (object, applied time.Duration) {
 	return object, time.Since(begin)
 }
 
-// watch waits, by a watch of one object, until the object is as wanted; nil
-// stands for an object that was deleted.
+// watch waits, with a watch of one object, until the object is as wanted; nil is a
+// deleted object.
 func (b *bench) watch(client dynamic.Interface, gvr schema.GroupVersionResource, namespace, name string) func(func(*unstructured.Unstructured) bool) {
 	w, err := client.Resource(gvr).Namespace(namespace).Watch(b.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	require.NoError(b.t, err)
@@ -168,7 +168,7 @@ func (b *bench) watch(client dynamic.Interface, gvr schema.GroupVersionResource,
 	}
 }
 
-// repaired measures from a change by somebody else to the repair.
+// repaired measures the time from a change by another writer to the repair.
 func (b *bench) repaired(name string, harm func(dynamic.ResourceInterface) error, want func(*unstructured.Unstructured) bool) time.Duration {
 	api := b.spoke.Resource(configMaps).Namespace("default")
 	before, err := api.Get(b.t.Context(), name, metav1.GetOptions{})
@@ -182,14 +182,15 @@ func (b *bench) repaired(name string, harm func(dynamic.ResourceInterface) error
 	return time.Since(begin)
 }
 
-// restored measures from the deletion of a work's object until it is back.
+// restored measures the time from the deletion of a work's object until it is back.
 func (b *bench) restored(name string) time.Duration {
 	return b.repaired(name, func(api dynamic.ResourceInterface) error {
 		return api.Delete(b.t.Context(), name, metav1.DeleteOptions{})
 	}, func(*unstructured.Unstructured) bool { return true })
 }
 
-// corrected measures from the change of a field of a work until it is repaired.
+// corrected measures the time from the change of a field of a work's object until it is
+// repaired.
 func (b *bench) corrected(name string) time.Duration {
 	return b.repaired(name, func(api dynamic.ResourceInterface) error {
 		_, err := api.Patch(b.t.Context(), name, types.MergePatchType, []byte(`{"data":{"a":"2"}}`), metav1.PatchOptions{})
@@ -200,22 +201,22 @@ func (b *bench) corrected(name string) time.Duration {
 	})
 }
 
-// pushed measures from the change of a value that a feedback rule reads until
-// the hub tells it.
+// pushed measures the time from the change of a value that a feedback rule reads until
+// the hub has it.
 func (b *bench) pushed(name string) time.Duration {
 	api := b.hub.Resource(works).Namespace(cluster)
 	_, err := api.Patch(b.t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"manifestConfigs":[{
 		"resourceIdentifier":{"group":"","resource":"configmaps","namespace":"default","name":%q},
 		"feedbackRules":[{"type":"JSONPaths","jsonPaths":[{"name":"told","path":".data.told"}]}]}]}}`, name), metav1.PatchOptions{})
 	require.NoError(b.t, err)
-	b.tell(name, "before")
+	b.changeValue(name, "before")
 	// The agent reads one object twice a second at most.
 	<-time.After(time.Second)
-	return b.tell(name, "after")
+	return b.changeValue(name, "after")
 }
 
-// tell changes the value and waits until the hub tells it.
-func (b *bench) tell(name, value string) time.Duration {
+// changeValue changes the value and waits until the hub has it.
+func (b *bench) changeValue(name, value string) time.Duration {
 	wait := b.watch(b.hub, works, cluster, name)
 	begin := time.Now()
 	_, err := b.spoke.Resource(configMaps).Namespace("default").Patch(b.t.Context(), name, types.MergePatchType,
@@ -228,7 +229,7 @@ func (b *bench) tell(name, value string) time.Duration {
 	return time.Since(begin)
 }
 
-// calibrate is the median of 200 updates of a ConfigMap.
+// calibrate returns the median duration of 200 updates of a ConfigMap.
 func (b *bench) calibrate() time.Duration {
 	api := b.spoke.Resource(configMaps).Namespace("default")
 	b.create(b.spoke, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"calibration","namespace":"default"}}`)

@@ -28,13 +28,13 @@ const (
 	maxRequest = 16 << 10
 )
 
-// Resolver finds the loopback port behind an address of the playground's
-// network. Its error goes to kube-apiserver, hence to people.
+// Resolver finds the loopback port behind an address of the playground's network. Its
+// error goes to kube-apiserver, and thus to users.
 type Resolver func(host string, port int) (int, error)
 
 // Proxy answers CONNECT requests.
 type Proxy struct {
-	// Resolve finds what stands behind an address.
+	// Resolve finds the port behind an address.
 	Resolve Resolver
 	// Clock sets the deadline of the request's head.
 	Clock clock.PassiveClock
@@ -101,7 +101,8 @@ func (p Proxy) handle(ctx context.Context, client net.Conn) error {
 	return nil
 }
 
-// connect finds and dials what the request names, or tells the status to answer.
+// connect finds and dials the destination of a request. With an error, it returns the
+// HTTP status to answer.
 func (p Proxy) connect(ctx context.Context, request *http.Request) (net.Conn, int, error) {
 	if request.Method != http.MethodConnect {
 		return nil, http.StatusMethodNotAllowed, fmt.Errorf("only CONNECT is served here, not %s", request.Method)
@@ -135,7 +136,7 @@ func splice(a, b net.Conn) {
 }
 
 func copyHalf(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // an end of either side ends the direction
+	_, _ = io.Copy(to, from) // the end of either side ends the direction
 	if half, ok := to.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}

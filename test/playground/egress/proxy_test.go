@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo sends back what it gets, in upper letters of the port that was asked.
+// echo serves on a port and sends back what it receives, and returns the port.
 func echo(t *testing.T) int {
 	t.Helper()
 	var config net.ListenConfig
@@ -48,7 +48,7 @@ func echo(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// serve runs a proxy and returns a way to it.
+// serve runs a proxy and returns a function that connects to it.
 func serve(t *testing.T, resolve egress.Resolver) func() net.Conn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -96,7 +96,7 @@ func TestAConnectionIsSplicedToWhatStandsBehindTheAddress(t *testing.T) {
 }
 
 func TestWhatCannotBeReachedIsAnsweredWithTheReason(t *testing.T) {
-	// A port that is taken and on which nobody listens stays so.
+	// A bound port on which nothing listens stays unused.
 	bound, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, syscall.Close(bound)) })

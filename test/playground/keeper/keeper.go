@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// Run does what args say until that is over or ctx ends, and returns the exit
-// code. in is the owner's pipe of a reaper; logs and errors go to errOut.
+// Run runs the process named by args until it is done or ctx ends, and returns the exit
+// code. in is the owner's pipe for a reaper; logs and errors go to errOut.
 func Run(ctx context.Context, args []string, in io.Reader, errOut io.Writer) int {
 	if err := run(ctx, args, in, errOut); err != nil {
 		fmt.Fprintln(errOut, "error:", err)

@@ -17,28 +17,28 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// Restarts wait backoffFirst after the second end in a row, twice as long each
-// time, backoffMax at most; backoffReset of life without an end forgives.
+// Restarts back off: backoffFirst after the second end in a row, doubled each time, up to
+// backoffMax. Running for backoffReset resets the back-off.
 const (
 	backoffFirst = time.Second
 	backoffMax   = 30 * time.Second
 	backoffReset = time.Minute
 )
 
-// container is one container of a pod over all its restarts. Its worker alone
-// touches it, but for health, which probers report.
+// container is one container of a pod over all its restarts. Only its worker accesses it,
+// except for health, which probers report.
 type container struct {
 	spec *corev1.Container
 	// dir holds pid file and root folder; log is the file of this run's output.
 	dir, log string
 	clock    clock.WithTicker
-	// wake tells the worker to look again.
+	// wake makes the worker sync again.
 	wake func()
 
 	running   *process.Process
 	stopProbe context.CancelFunc
 	started   time.Time
-	// killAt is when a process that was asked to end is killed; zero if not.
+	// killAt is when a process that was asked to end is killed; zero if it was not asked.
 	killAt time.Time
 	last   *corev1.ContainerStateTerminated
 	// restarts counts starts after the first. ends counts ends in a row.
@@ -73,9 +73,9 @@ func (c *container) start(ctx context.Context, l launch) error {
 		c.restarts++
 	}
 	c.running, c.started, c.killAt = running, c.clock.Now(), time.Time{}
-	c.set(func(h *health) { *h = initialHealth(c.spec) })
+	c.updateHealth(func(h *health) { *h = initialHealth(c.spec) })
 	ctx, c.stopProbe = context.WithCancel(ctx)
-	p := prober{container: c.spec, local: l.local, clock: c.clock, report: c.set}
+	p := prober{container: c.spec, local: l.local, clock: c.clock, report: c.updateHealth}
 	go p.run(ctx)
 	go func() {
 		<-running.Done()
@@ -84,8 +84,8 @@ func (c *container) start(ctx context.Context, l launch) error {
 	return nil
 }
 
-// set changes what is known of the container's health.
-func (c *container) set(change func(*health)) {
+// updateHealth changes the container's health and wakes the worker.
+func (c *container) updateHealth(change func(*health)) {
 	c.mu.Lock()
 	before := c.health
 	change(&c.health)
@@ -102,8 +102,8 @@ func (c *container) known() health {
 	return c.health
 }
 
-// ask asks the process to end, and to be killed after grace.
-func (c *container) ask(grace time.Duration) error {
+// terminate asks the process to end; it is killed after grace.
+func (c *container) terminate(grace time.Duration) error {
 	if c.running == nil || !c.killAt.IsZero() {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (c *container) ended() error {
 	return err
 }
 
-// message is the termination message, by the container's policy.
+// message returns the termination message, according to the container's policy.
 func (c *container) message(code int) string {
 	path := c.spec.TerminationMessagePath
 	if text, err := os.ReadFile(filepath.Join(c.dir, "root", filepath.Clean("/"+path))); path != "" && err == nil && len(text) > 0 {
@@ -167,7 +167,8 @@ func (c *container) message(code int) string {
 	return ""
 }
 
-// backoff after so many ends in a row: none, 1 s, 2 s, 4 s ... 30 s.
+// backoff returns the delay after a number of ends in a row: none, 1 s, 2 s, 4 s ... 30
+// s.
 func backoff(ends int) time.Duration {
 	if ends < 2 {
 		return 0
@@ -175,16 +176,16 @@ func backoff(ends int) time.Duration {
 	return min(backoffMax, backoffFirst<<min(ends-2, 10))
 }
 
-// id names the process as a container id.
+// id returns the container ID of the process.
 func (c *container) id() string { return fmt.Sprintf("process://%d", c.running.PID()) }
 
-// succeeded tells whether the container ended well, for the last time it ran.
+// succeeded reports whether the last run of the container succeeded.
 func (c *container) succeeded() bool {
 	return c.running == nil && c.last != nil && c.last.ExitCode == 0
 }
 
-// wants tells whether a container that does not run has to be started (again).
-func (c *container) wants(policy corev1.RestartPolicy) bool {
+// needsStart reports whether a container that does not run has to be started (again).
+func (c *container) needsStart(policy corev1.RestartPolicy) bool {
 	switch {
 	case c.last == nil:
 		return true

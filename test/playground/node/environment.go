@@ -19,9 +19,8 @@ type sources struct {
 	configMap func(namespace, name string) (*corev1.ConfigMap, error)
 }
 
-// environment computes the environment that a container's manifest asks for, on
-// top of base. pod carries its addresses in its status. Entries see those
-// before them by $(NAME).
+// environment computes the environment that a container's manifest asks for, on top of
+// base. The status of pod has its addresses. Entries refer to earlier ones by $(NAME).
 func environment(pod *corev1.Pod, c *corev1.Container, base map[string]string, from sources) (map[string]string, error) {
 	env := maps.Clone(base)
 	for _, source := range c.EnvFrom {
@@ -45,7 +44,7 @@ func environment(pod *corev1.Pod, c *corev1.Container, base map[string]string, f
 	return env, nil
 }
 
-// list writes an environment as processes take it, sorted.
+// list returns an environment in the form of os/exec, sorted.
 func list(env map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -82,7 +81,7 @@ func (s sources) whole(namespace string, source corev1.EnvFromSource) (map[strin
 	return values, nil
 }
 
-// value reads one variable; found is false when it is optional and absent.
+// value returns one variable; found is false when it is optional and absent.
 func (s sources) value(pod *corev1.Pod, c *corev1.Container, entry corev1.EnvVar, known map[string]string) (value string, found bool, err error) {
 	from := entry.ValueFrom
 	if from == nil {
@@ -149,7 +148,7 @@ func (s sources) configMapKey(namespace string, ref *corev1.ConfigMapKeySelector
 	return value, ok, nil
 }
 
-// absent tells whether an optional object is missing, which is no error.
+// absent reports whether an optional object is missing, which is not an error.
 func absent(err error, optional *bool) bool { return apierrors.IsNotFound(err) && isTrue(optional) }
 
 func isTrue(b *bool) bool { return b != nil && *b }

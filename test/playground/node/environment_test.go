@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/volume"
 )
 
-// held are sources with one Secret and one ConfigMap, both named "held".
+// held is a source with one Secret and one ConfigMap, both named "held".
 var held = sources{
 	secret: func(_, name string) (*corev1.Secret, error) {
 		if name != "held" {
@@ -197,7 +197,10 @@ func TestVolumeFiles(t *testing.T) {
 		},
 		"a field of no container": {
 			source: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-				{Path: "memory", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "other", Resource: "limits.memory"}},
+				{
+					Path:             "memory",
+					ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "other", Resource: "limits.memory"},
+				},
 			}}},
 			err: "does not know the source of memory",
 		},
@@ -207,7 +210,10 @@ func TestVolumeFiles(t *testing.T) {
 					ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "someone", ExpirationSeconds: ptr.To[int64](3607), Path: "token"},
 				},
 				{
-					ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "held"}, Items: []corev1.KeyToPath{{Key: "a", Path: "map"}}},
+					ConfigMap: &corev1.ConfigMapProjection{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "held"},
+						Items:                []corev1.KeyToPath{{Key: "a", Path: "map"}},
+					},
 				},
 				{
 					Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "held"}, Items: []corev1.KeyToPath{{Key: "a", Path: "secret"}}},

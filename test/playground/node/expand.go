@@ -4,9 +4,8 @@ package node
 
 import "strings"
 
-// expand replaces $(NAME) by known variables as Kubernetes does in command,
-// arguments and environment: an unknown name stays as it is, and $$ is a dollar
-// sign that begins nothing.
+// expand replaces $(NAME) by known variables as Kubernetes does in command, arguments and
+// environment: an unknown name stays as it is, and $$ is an escaped dollar sign.
 func expand(text string, known map[string]string) string {
 	var out strings.Builder
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/volume"
 )
 
-// tokenSource gives a ServiceAccount token of the pod for an audience.
+// tokenSource returns a ServiceAccount token of the pod for an audience.
 type tokenSource func(audience string, seconds int64) ([]byte, error)
 
 // volumeFiles computes the content of a volume. shared is true for a volume
@@ -138,7 +138,7 @@ func (s sources) projected(pod *corev1.Pod, parts []corev1.VolumeProjection, tok
 	return all, nil
 }
 
-// expiry is how long a projected token shall live, in seconds.
+// expiry returns the requested lifetime of a projected token, in seconds.
 func expiry(p *corev1.ServiceAccountTokenProjection) int64 {
 	if p.ExpirationSeconds == nil {
 		return 3600

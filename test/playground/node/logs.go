@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// followEvery is how often a followed log is looked at.
+// followEvery is the interval at which a followed log is read.
 const followEvery = 200 * time.Millisecond
 
-// administrators is the group of the certificate that kube-apiserver shows. The
-// same authority signs the certificates of everybody else in the cluster, so
-// the signature alone lets nobody in.
+// administrators is the group of the certificate that kube-apiserver presents. The same
+// authority signs all other certificates in the cluster, so a valid signature alone is
+// not enough.
 const administrators = "system:masters"
 
 // listenLogs opens the part of kubelet's API that `kubectl logs` needs, for
@@ -75,7 +75,7 @@ func (m *manager) listenLogs(ctx context.Context) (func(context.Context) error, 
 	}, nil
 }
 
-// administratorsOnly refuses whoever does not show an administrator's certificate.
+// administratorsOnly refuses clients without an administrator's certificate.
 func administratorsOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || !slices.Contains(r.TLS.PeerCertificates[0].Subject.Organization, administrators) {
@@ -130,7 +130,7 @@ func (m *manager) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause waits, and tells whether ctx still lives.
+// pause waits, and reports whether ctx is still alive.
 func (m *manager) pause(ctx context.Context, d time.Duration) bool {
 	return prober{clock: m.config.Clock}.pause(ctx, d)
 }
@@ -157,7 +157,7 @@ func seekTail(file io.ReadSeeker, lines int) error {
 		}
 		for i := bytes.LastIndexByte(buffer[:size], '\n'); i >= 0; i = bytes.LastIndexByte(buffer[:i], '\n') {
 			if position+int64(i) == end-1 {
-				continue // the end of the last line begins no other
+				continue // no line starts after the last line break
 			}
 			if found++; found >= lines {
 				_, err := file.Seek(position+int64(i)+1, io.SeekStart)

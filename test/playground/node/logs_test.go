@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// Everybody with a certificate of the cluster can reach the port; only the
-// administrator's, which kube-apiserver shows, is let in.
+// Any client with a certificate of the cluster can reach the port; only the
+// administrator's, which kube-apiserver presents, is accepted.
 func TestLogsAreForAdministratorsOnly(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := pki.Open(dir, "test", time.Now())

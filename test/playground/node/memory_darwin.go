@@ -4,7 +4,7 @@ package node
 
 import "golang.org/x/sys/unix"
 
-// machineMemory is this machine's memory in bytes, 0 if unknown.
+// machineMemory returns this machine's memory in bytes, 0 if unknown.
 func machineMemory() int64 {
 	size, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -15,29 +15,29 @@ import (
 	"sync"
 )
 
-// Addresses of the invented network; no packet carries them.
+// Addresses of the virtual network; no packet carries them.
 const (
-	// podRange is the node's share of pod addresses.
+	// podRange is the node's range of pod addresses.
 	podRange = "10.244.0.0/24"
 	// nodeAddress is the node's own.
 	nodeAddress = "10.0.0.10"
 )
 
-// Local ports of pods lie below the range from which Linux and macOS give
-// ports to outgoing connections, so only another listener can be in the way.
+// Local ports of pods are below the range from which Linux and macOS assign ports to
+// outgoing connections, so that only another listener can conflict.
 const (
 	firstLocal = 20000
 	lastLocal  = 31999
 )
 
-// Network knows which loopback port stands behind an address of a pod.
+// network maps the addresses and ports of pods to loopback ports.
 type network struct {
 	mu sync.Mutex
-	// pods: address to container port to loopback port.
+	// pods maps address and container port to a loopback port.
 	pods map[string]map[int32]int
-	// taken loopback ports.
+	// taken are the loopback ports in use.
 	taken map[int]bool
-	// free tells whether nobody listens on a loopback port.
+	// free reports whether nothing listens on a loopback port.
 	free func(int) bool
 }
 
@@ -45,15 +45,15 @@ func newNetwork() *network {
 	return &network{pods: map[string]map[int32]int{}, taken: map[int]bool{}, free: listens}
 }
 
-// listens tells whether a loopback port can be listened on.
+// listens reports whether a loopback port can be listened on.
 func listens(port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // it does not block
 	return err == nil && l.Close() == nil
 }
 
-// claim gives a pod an address, the wanted one if it is free, and a loopback
-// port for each of its ports. seed, the pod's UID, decides where the search
-// begins, so that a restarted pod finds its ports again.
+// claim gives a pod an address, the wanted one if it is free, and a loopback port for
+// each of its ports. seed, the pod's UID, determines where the search starts, so that a
+// restarted pod gets the same ports.
 func (n *network) claim(seed, wanted string, ports []int32) (string, map[int32]int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,7 +102,7 @@ func (n *network) localPort(seed string) (int, error) {
 	return 0, fmt.Errorf("finding a loopback port: all from %d to %d are in use", firstLocal, lastLocal)
 }
 
-// release takes a pod's address and ports back.
+// release frees a pod's address and ports.
 func (n *network) release(address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -127,7 +127,7 @@ func (n *network) lookup(address string, port int32) (int, error) {
 	return local, nil
 }
 
-// portMap writes the map as pkg/inpod reads it.
+// portMap formats the map as pkg/inpod reads it.
 func portMap(local map[int32]int) string {
 	var entries []string
 	for _, port := range slices.Sorted(maps.Keys(local)) {

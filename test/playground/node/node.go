@@ -44,17 +44,17 @@ const (
 // fieldManager of what the process node writes.
 const fieldManager = "process-node"
 
-// kubeletPort is where kube-apiserver believes the node to serve logs.
+// kubeletPort is the port on which the node serves logs, as kube-apiserver sees it.
 const kubeletPort = 10250
 
-// Address is the node's invented address; its serving certificate names it.
+// Address returns the node's virtual address, which is in its serving certificate.
 func Address() net.IP { return net.ParseIP(nodeAddress) }
 
-// Config says which node to be. It is read from a JSON file by the process.
+// Config describes the node. The process reads it from a JSON file.
 type Config struct {
 	// Name of the Node object.
 	Name string `json:"name"`
-	// Version the node reports, that of the cluster's Kubernetes.
+	// Version is the Kubernetes version that the node reports, which is the cluster's.
 	Version string `json:"version"`
 	// Dir holds pods/ and logs/, and is the process's working directory.
 	Dir string `json:"dir"`
@@ -62,11 +62,11 @@ type Config struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Images maps the last part of an image's repository to a program.
 	Images map[string]string `json:"images"`
-	// Socket is the unix socket on which kube-apiserver finds the egress
-	// proxy, relative to Dir. It is there when the node is ready.
+	// Socket is the unix socket of the egress proxy for kube-apiserver, relative to Dir.
+	// It exists when the node is ready.
 	Socket string `json:"socket"`
-	// Serving is the certificate of the log endpoint, ClientCA the file of the
-	// authority that kube-apiserver's client certificate comes from.
+	// Serving is the certificate of the log endpoint, ClientCA the file of the authority
+	// of kube-apiserver's client certificate.
 	Serving  pki.Pair `json:"serving"`
 	ClientCA string   `json:"clientCA"`
 	// Clock is the real one if nil.
@@ -94,7 +94,7 @@ type manager struct {
 	running sync.WaitGroup
 }
 
-// Run is the process node's life, until ctx ends. All its pods end with it.
+// Run runs the process node until ctx ends. All its pods end with it.
 func Run(ctx context.Context, c Config) error {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
@@ -110,7 +110,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 func newManager(c Config) (*manager, error) {
-	// What an earlier process of this node left behind ends here.
+	// End what an earlier process of this node left running.
 	pods := filepath.Join(c.Dir, podsFolder)
 	if err := errors.Join(process.EndAll(pods), os.RemoveAll(pods)); err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func handler(f func(any)) cache.ResourceEventHandler {
 	}
 }
 
-// strip keeps out of memory what nobody reads.
+// strip drops fields that are never read, to save memory.
 func strip(object any) (any, error) {
 	if accessor, err := apimeta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -271,7 +271,7 @@ func (m *manager) podChanged(ctx context.Context, object any) {
 		return
 	}
 	if current, err := m.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID || ctx.Err() != nil {
-		return // the event is that of its removal
+		return // the event reports its removal
 	}
 	w := m.newWorker(pod)
 	m.workers[pod.UID] = w

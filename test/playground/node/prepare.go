@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/volume"
 )
 
-// prepare gives the pod its address, brings its volumes up to date, and links
-// them into the root folder of each container. It is done again at every look.
+// prepare gives the pod its address, updates its volumes, and links them into the root
+// folder of each container. It is repeated at every sync.
 func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) error {
 	if w.address == "" {
 		address, local, err := w.network.claim(string(pod.UID), pod.Status.PodIP, portsOf(&pod.Spec))
@@ -53,7 +53,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// addressed is the pod with the addresses that its status will show.
+// addressed returns the pod with the addresses that its status will have.
 func (w *worker) addressed(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Status.PodIP, pod.Status.HostIP = w.address, nodeAddress
@@ -89,8 +89,13 @@ func (w *worker) mount(c *container) error {
 func (w *worker) launch(pod *corev1.Pod, c *container) (launch, error) {
 	pod = w.addressed(pod)
 	base := map[string]string{
-		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": c.root(), "TMPDIR": filepath.Join(c.root(), "tmp"), "HOSTNAME": pod.Name,
-		"KUBERNETES_SERVICE_HOST": w.server.host, "KUBERNETES_SERVICE_PORT": w.server.port, "KUBERNETES_SERVICE_PORT_HTTPS": w.server.port,
+		"PATH":                          "/usr/local/bin:/usr/bin:/bin",
+		"HOME":                          c.root(),
+		"TMPDIR":                        filepath.Join(c.root(), "tmp"),
+		"HOSTNAME":                      pod.Name,
+		"KUBERNETES_SERVICE_HOST":       w.server.host,
+		"KUBERNETES_SERVICE_PORT":       w.server.port,
+		"KUBERNETES_SERVICE_PORT_HTTPS": w.server.port,
 	}
 	env, err := environment(pod, c.spec, base, w.sources)
 	if err != nil {

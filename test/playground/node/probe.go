@@ -17,21 +17,21 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// eager is how often readiness is asked until it is true for the first time;
-// kubelet would wait a whole period.
+// eager is the interval of probes until the first success; kubelet would wait a whole
+// period.
 const eager = 200 * time.Millisecond
 
-// health is what the probes of a running container found.
+// health is the result of the probes of a running container.
 type health struct {
 	// started is true when there is no startup probe or it succeeded.
 	started bool
 	// ready is true when there is no readiness probe or it succeeded.
 	ready bool
-	// unhealthy says why the container must be restarted, if it must.
+	// unhealthy is the reason why the container must be restarted, if it must.
 	unhealthy string
 }
 
-// prober asks one running container.
+// prober probes one running container.
 type prober struct {
 	container *corev1.Container
 	// local maps the pod's ports to loopback ports.
@@ -41,7 +41,7 @@ type prober struct {
 	report func(change func(*health))
 }
 
-// initialHealth is what is known of a container when it has just started.
+// initialHealth returns the health of a container that has just started.
 func initialHealth(c *corev1.Container) health {
 	return health{started: c.StartupProbe == nil, ready: c.ReadinessProbe == nil && c.StartupProbe == nil}
 }
@@ -69,15 +69,15 @@ func (p prober) run(ctx context.Context) {
 	}
 }
 
-// await asks eagerly until a probe succeeds for the first time, for no longer
-// than limit (zero: as long as ctx lives).
+// await probes eagerly until the first success, for no longer than limit (zero: until ctx
+// ends).
 func (p prober) await(ctx context.Context, probe *corev1.Probe, limit time.Duration) error {
 	if !p.pause(ctx, seconds(probe.InitialDelaySeconds, 0)) {
 		return ctx.Err()
 	}
 	began := p.clock.Now()
 	for {
-		err := p.ask(ctx, probe)
+		err := p.probeOnce(ctx, probe)
 		if err == nil || limit > 0 && p.clock.Since(began) >= limit {
 			return err
 		}
@@ -87,13 +87,12 @@ func (p prober) await(ctx context.Context, probe *corev1.Probe, limit time.Durat
 	}
 }
 
-// watch asks a probe once a period and tells its verdict: nil after
-// successThreshold successes in a row, the cause after failureThreshold
-// failures in a row.
+// watch probes once a period and reports its verdict: nil after successThreshold
+// successes in a row, the cause after failureThreshold failures in a row.
 func (p prober) watch(ctx context.Context, probe *corev1.Probe, verdict func(cause error)) {
 	var successes, failures int32
 	for p.pause(ctx, seconds(probe.PeriodSeconds, 10)) {
-		cause := p.ask(ctx, probe)
+		cause := p.probeOnce(ctx, probe)
 		if cause == nil {
 			successes, failures = successes+1, 0
 		} else {
@@ -119,7 +118,7 @@ func seconds(n, otherwise int32) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// pause waits, and tells whether ctx still lives.
+// pause waits, and reports whether ctx is still alive.
 func (p prober) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -134,8 +133,8 @@ func (p prober) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask asks once.
-func (p prober) ask(ctx context.Context, probe *corev1.Probe) error {
+// probeOnce runs a probe once.
+func (p prober) probeOnce(ctx context.Context, probe *corev1.Probe) error {
 	ctx, cancel := context.WithTimeout(ctx, seconds(probe.TimeoutSeconds, 1))
 	defer cancel()
 	switch {
@@ -174,8 +173,8 @@ func (p prober) askHTTP(ctx context.Context, get *corev1.HTTPGetAction) error {
 	for _, header := range get.HTTPHeaders {
 		request.Header.Add(header.Name, header.Value)
 	}
-	// Like kubelet's: certificates are not checked, connections not kept, and
-	// a redirect is a success.
+	// As in kubelet, certificates are not verified, connections are not reused, and a
+	// redirect is a success.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // as kubelet
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -190,7 +189,7 @@ func (p prober) askHTTP(ctx context.Context, get *corev1.HTTPGetAction) error {
 	return nil
 }
 
-// address is the loopback address behind a probe's port.
+// address returns the loopback address behind a probe's port.
 func (p prober) address(port intstr.IntOrString) (string, error) {
 	number, ok := containerPort(p.container, port)
 	local, mapped := p.local[number]

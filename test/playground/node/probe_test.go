@@ -21,10 +21,10 @@ import (
 
 const patience = time.Minute
 
-// answer is how long a probe waits for an answer in these tests, in seconds.
+// answer is the timeout of a probe in these tests, in seconds.
 const answer = 60
 
-// backend is a server whose health a test switches.
+// backend is a server whose health a test controls.
 type backend struct {
 	healthy atomic.Bool
 	asked   atomic.Int32
@@ -84,7 +84,7 @@ func TestOneQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.backend.healthy.Store(tc.healthy)
 			p := prober{container: container, local: tc.backend.local}
-			err := p.ask(t.Context(), &corev1.Probe{ProbeHandler: tc.handler, TimeoutSeconds: answer})
+			err := p.probeOnce(t.Context(), &corev1.Probe{ProbeHandler: tc.handler, TimeoutSeconds: answer})
 			if tc.err == "" {
 				require.NoError(t, err)
 			} else {
@@ -94,7 +94,7 @@ func TestOneQuestion(t *testing.T) {
 	}
 }
 
-// probing is a prober that runs, with a clock that a test moves.
+// probing is a running prober with a clock that a test moves.
 type probing struct {
 	*backend
 	t     *testing.T

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseEvery is kubelet's period; the node counts as lost after 50 s without.
+// leaseEvery is kubelet's period; the node counts as lost after 50 s without a renewal.
 const (
 	leaseEvery    = 10 * time.Second
 	leaseDuration = 40
@@ -35,7 +35,7 @@ func (m *manager) labels() map[string]string {
 	}
 }
 
-// register makes the Node object and says that it is ready.
+// register creates the Node object and sets it to ready.
 func (m *manager) register(ctx context.Context) error {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.config.Name, Labels: m.labels()},
@@ -124,7 +124,7 @@ func (m *manager) renew(ctx context.Context) error {
 	return nil
 }
 
-// bind gives pods without a node to this one; there is no other scheduler.
+// bind binds pods without a node to this one; there is no other scheduler.
 func (m *manager) bind(ctx context.Context) error {
 	defer context.AfterFunc(ctx, m.unbound.ShutDown)()
 	for {
@@ -162,7 +162,7 @@ func (m *manager) bindOne(ctx context.Context, key types.NamespacedName) error {
 	}
 	err = m.client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone or bound: the cache will tell
+		return nil // gone or bound: the cache will have it
 	}
 	if err != nil {
 		return fmt.Errorf("binding pod %s: %w", key, err)
@@ -171,7 +171,7 @@ func (m *manager) bindOne(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// refuse says why a pod cannot be bound.
+// refuse records on a pod why it cannot be bound.
 func (m *manager) refuse(ctx context.Context, pod *corev1.Pod, label string) error {
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

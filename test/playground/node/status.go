@@ -12,7 +12,7 @@ import (
 
 // facts is what a pod's status is computed from.
 type facts struct {
-	// old is the status as it stands, and generation the pod's.
+	// old is the current status, and generation the pod's.
 	old        corev1.PodStatus
 	generation int64
 	policy     corev1.RestartPolicy
@@ -20,7 +20,7 @@ type facts struct {
 	started    time.Time
 	now        time.Time
 	init, main []corev1.ContainerStatus
-	// final is true when no container that ended will start again.
+	// final is true when no container that has ended will start again.
 	final bool
 	// problem, if any, is why nothing runs.
 	reason, message string
@@ -68,7 +68,7 @@ func notReady(p corev1.PodPhase) string {
 	}
 }
 
-// phase of a pod by its containers, as kubelet counts it.
+// phase returns the phase of a pod by its containers, as kubelet computes it.
 func phase(f facts) corev1.PodPhase {
 	failed, begun := false, true
 	for _, c := range f.init {
@@ -92,8 +92,8 @@ func phase(f facts) corev1.PodPhase {
 	}
 }
 
-// condition sets one condition; reason and message are for False only. Others,
-// which other controllers own, stay.
+// condition sets one condition; reason and message are for False only. Conditions of
+// other controllers stay.
 func (f facts) condition(status *corev1.PodStatus, kind corev1.PodConditionType, holds bool, reason, message string) {
 	want := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, ObservedGeneration: f.generation, LastTransitionTime: metav1.NewTime(f.now)}
 	if !holds {
@@ -111,8 +111,8 @@ func (f facts) condition(status *corev1.PodStatus, kind corev1.PodConditionType,
 	status.Conditions = append(status.Conditions, want)
 }
 
-// status of one container as it is now. later is true when a container that
-// ended will be started again.
+// status returns the current status of one container. later is true when a container that
+// has ended will be started again.
 func (c *container) status(later bool) corev1.ContainerStatus {
 	known := c.known()
 	out := corev1.ContainerStatus{

@@ -191,7 +191,7 @@ func TestWhichContainersAreStartedAgain(t *testing.T) {
 		"preparation, badly": {ended(1), initPolicy(corev1.RestartPolicyAlways), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.want, (&container{last: tc.last}).wants(tc.policy))
+			require.Equal(t, tc.want, (&container{last: tc.last}).needsStart(tc.policy))
 		})
 	}
 }

@@ -20,11 +20,11 @@ const (
 	reasonPod = "PodNotRunnable"
 )
 
-// ourPorts are mapped in every pod, declared or not, because every binary of
-// the product may listen there.
+// ourPorts are mapped in every pod, declared or not, because any binary of the product
+// may listen there.
 var ourPorts = []int32{8443, 9443}
 
-// imageName is the last part of an image's repository, without tag and digest.
+// imageName returns the last part of an image's repository, without tag and digest.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	name := path.Base(image)
@@ -32,8 +32,8 @@ func imageName(image string) string {
 	return name
 }
 
-// unsupported says why the process node cannot run a pod; an empty reason means
-// that it can. images maps image names to programs.
+// unsupported returns why the process node cannot run a pod; an empty reason means that
+// it can. images maps image names to programs.
 func unsupported(spec *corev1.PodSpec, images map[string]string) (reason, message string) {
 	for _, c := range containers(spec) {
 		name := imageName(c.Image)
@@ -94,8 +94,8 @@ func portsOf(spec *corev1.PodSpec) []int32 {
 	return slices.DeleteFunc(ports, func(p int32) bool { return p == 0 })
 }
 
-// missingLabel names a label that a pod's nodeSelector asks for and the node
-// does not have, or is empty.
+// missingLabel returns a label that a pod's nodeSelector requires and the node does not
+// have, or "".
 func missingLabel(selector, labels map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if labels[key] != selector[key] {

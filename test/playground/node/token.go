@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tokens keeps the ServiceAccount tokens of one pod and renews each when four
-// fifths of its life are over, as kubelet does.
+// tokens keeps the ServiceAccount tokens of one pod and renews each after four fifths of
+// its lifetime, as kubelet does.
 type tokens struct {
 	client kubernetes.Interface
 	clock  clock.PassiveClock
@@ -27,7 +27,7 @@ type heldToken struct {
 	renew time.Time
 }
 
-// get returns a token bound to the pod, a held one while that is fresh.
+// get returns a token bound to the pod, a stored one while it is fresh.
 func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) ([]byte, error) {
 	key := fmt.Sprintf("%s/%d", audience, seconds)
 	now := t.clock.Now()
@@ -51,7 +51,8 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	return t.held[key].token, nil
 }
 
-// nextRenewal is when the first of the tokens has to be renewed; zero if none.
+// nextRenewal returns when the first of the tokens has to be renewed; zero if there is
+// none.
 func (t *tokens) nextRenewal() time.Time {
 	var first time.Time
 	for _, held := range t.held {

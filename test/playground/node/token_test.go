@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// A token lives ten minutes at least, so only here can its renewal be seen.
+// A real token lives for ten minutes at least, so only this test covers its renewal.
 func TestATokenIsRenewedWhenFourFifthsOfItsLifeAreOver(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(began)
 	client := fake.NewClientset()

@@ -23,11 +23,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// retryEvery is when a pod is looked at again after something did not work.
+// retryEvery is the delay until a pod is synced again after a failure.
 const retryEvery = time.Second
 
-// worker runs one pod, from its binding to its removal. One goroutine does
-// everything; what happens elsewhere only wakes it.
+// worker runs one pod, from its binding to its removal. One goroutine does everything;
+// events elsewhere only wake it.
 type worker struct {
 	*manager
 	key     types.NamespacedName
@@ -40,10 +40,10 @@ type worker struct {
 	init, main []*container
 	address    string
 	local      map[int32]int
-	// reason and message say why nothing can start, if so.
+	// reason and message tell why nothing can start; empty otherwise.
 	reason, message string
 	written         *corev1.PodStatus
-	// next is when to look again without being woken; zero is never.
+	// next is when to sync again without being woken; zero is never.
 	next time.Time
 }
 
@@ -66,7 +66,7 @@ func (m *manager) newWorker(pod *corev1.Pod) *worker {
 	return w
 }
 
-// newContainer takes over what an earlier process node wrote in the status.
+// newContainer restores from the status what an earlier process node wrote.
 func (w *worker) newContainer(pod *corev1.Pod, spec *corev1.Container, statuses []corev1.ContainerStatus) *container {
 	c := &container{
 		spec: spec, dir: filepath.Join(w.dir, "containers", spec.Name), clock: w.config.Clock, wake: w.wake,
@@ -83,7 +83,7 @@ func (w *worker) newContainer(pod *corev1.Pod, spec *corev1.Container, statuses 
 		}
 		if running := old.State.Running; running != nil {
 			c.last = &corev1.ContainerStateTerminated{
-				ExitCode: 137, Reason: "Error", Message: "the process node was started anew", ContainerID: old.ContainerID,
+				ExitCode: 137, Reason: "Error", Message: "the process node was restarted", ContainerID: old.ContainerID,
 				StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(w.config.Clock.Now()),
 			}
 		}
@@ -91,7 +91,7 @@ func (w *worker) newContainer(pod *corev1.Pod, spec *corev1.Container, statuses 
 	return c
 }
 
-// wake makes the worker look at its pod.
+// wake makes the worker sync its pod.
 func (w *worker) wake() {
 	select {
 	case w.wakes <- struct{}{}:
@@ -99,7 +99,7 @@ func (w *worker) wake() {
 	}
 }
 
-// run looks at the pod until it is gone or ctx ends; then nothing of it is left.
+// run syncs the pod until it is gone or ctx ends; then nothing of it is left.
 func (w *worker) run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("pod", w.key.String())
 	defer func() {
@@ -112,7 +112,7 @@ func (w *worker) run(ctx context.Context) {
 		done, err := w.sync(ctx)
 		if err != nil && ctx.Err() == nil {
 			log.Error(err, "Pod is not as it should be")
-			w.lookAgain(w.config.Clock.Now().Add(retryEvery))
+			w.syncBy(w.config.Clock.Now().Add(retryEvery))
 		}
 		if done || !w.pause(ctx) {
 			return
@@ -120,7 +120,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// pause waits until the pod needs a look; false when ctx ended.
+// pause waits until the pod needs a sync; it returns false when ctx has ended.
 func (w *worker) pause(ctx context.Context) bool {
 	var timer <-chan time.Time
 	if !w.next.IsZero() {
@@ -137,15 +137,14 @@ func (w *worker) pause(ctx context.Context) bool {
 	return true
 }
 
-// lookAgain makes sure that the pod is looked at at t or before.
-func (w *worker) lookAgain(t time.Time) {
+// syncBy makes sure that the pod is synced at t or earlier.
+func (w *worker) syncBy(t time.Time) {
 	if !t.IsZero() && (w.next.IsZero() || t.Before(w.next)) {
 		w.next = t
 	}
 }
 
-// sync brings the pod one step towards what its object says. done is true when
-// the object is gone.
+// sync takes the pod one step towards its spec. done is true when the object is gone.
 func (w *worker) sync(ctx context.Context) (done bool, err error) {
 	pod, err := w.pods.Pods(w.key.Namespace).Get(w.key.Name)
 	if apierrors.IsNotFound(err) || err == nil && pod.UID != w.uid {
@@ -158,7 +157,7 @@ func (w *worker) sync(ctx context.Context) (done bool, err error) {
 		if err := c.observe(); err != nil {
 			return false, err
 		}
-		w.lookAgain(c.killAt)
+		w.syncBy(c.killAt)
 	}
 	if pod.DeletionTimestamp != nil {
 		return false, w.end(ctx, pod)
@@ -171,13 +170,13 @@ func (w *worker) sync(ctx context.Context) (done bool, err error) {
 			w.reason, w.message = "ContainerCreating", err.Error()
 		}
 		w.recorder.Event(pod, corev1.EventTypeWarning, "FailedMount", err.Error())
-		w.lookAgain(w.config.Clock.Now().Add(retryEvery))
+		w.syncBy(w.config.Clock.Now().Add(retryEvery))
 	}
 	return false, w.report(ctx, pod)
 }
 
-// begun tells whether any container was ever started: from then on a volume
-// that cannot be brought up to date does not change the pod's status.
+// begun reports whether any container was ever started: from then on, a volume that
+// cannot be updated does not change the pod's status.
 func (w *worker) begun() bool {
 	return slices.ContainsFunc(w.all(), func(c *container) bool { return c.running != nil || c.last != nil })
 }
@@ -190,7 +189,7 @@ func (w *worker) advance(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.prepare(ctx, pod); err != nil {
 		return err
 	}
-	w.lookAgain(w.tokens.nextRenewal())
+	w.syncBy(w.tokens.nextRenewal())
 	for _, c := range w.init {
 		if !c.succeeded() {
 			w.step(ctx, pod, c, initPolicy(pod.Spec.RestartPolicy))
@@ -216,15 +215,15 @@ func (w *worker) step(ctx context.Context, pod *corev1.Pod, c *container, policy
 	if c.running != nil {
 		if why := c.known().unhealthy; why != "" && c.killAt.IsZero() {
 			w.recorder.Eventf(pod, corev1.EventTypeWarning, "Unhealthy", "Container %s will be restarted: %s", c.spec.Name, why)
-			w.ask(ctx, c, grace(pod))
+			w.terminate(ctx, c, grace(pod))
 		}
 		return
 	}
-	if !c.wants(policy) {
+	if !c.needsStart(policy) {
 		return
 	}
 	if w.config.Clock.Now().Before(c.notBefore) {
-		w.lookAgain(c.notBefore)
+		w.syncBy(c.notBefore)
 		return
 	}
 	l, err := w.launch(pod, c)
@@ -235,21 +234,21 @@ func (w *worker) step(ctx context.Context, pod *corev1.Pod, c *container, policy
 	}
 	if err != nil {
 		w.recorder.Event(pod, corev1.EventTypeWarning, "Failed", err.Error())
-		w.lookAgain(w.config.Clock.Now().Add(retryEvery))
+		w.syncBy(w.config.Clock.Now().Add(retryEvery))
 		return
 	}
 	w.recorder.Eventf(pod, corev1.EventTypeNormal, "Started", "Container %s started as process %d", c.spec.Name, c.running.PID())
 }
 
-// ask asks a container to end.
-func (w *worker) ask(ctx context.Context, c *container, grace time.Duration) {
-	if err := c.ask(grace); err != nil {
+// terminate asks a container to end.
+func (w *worker) terminate(ctx context.Context, c *container, grace time.Duration) {
+	if err := c.terminate(grace); err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "Container was not asked to end", "container", c.spec.Name)
 	}
-	w.lookAgain(c.killAt)
+	w.syncBy(c.killAt)
 }
 
-// grace is how long a pod's processes may take to end.
+// grace returns how long a pod's processes may take to end.
 func grace(pod *corev1.Pod) time.Duration {
 	given := pod.Spec.TerminationGracePeriodSeconds
 	if pod.DeletionGracePeriodSeconds != nil {
@@ -258,7 +257,7 @@ func grace(pod *corev1.Pod) time.Duration {
 	return time.Duration(ptr.Deref(given, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
 }
 
-// end ends a deleted pod: first its processes, then its object.
+// end removes a deleted pod: first its processes, then its object.
 func (w *worker) end(ctx context.Context, pod *corev1.Pod) error {
 	running := false
 	for _, c := range w.all() {
@@ -269,7 +268,7 @@ func (w *worker) end(ctx context.Context, pod *corev1.Pod) error {
 		if c.killAt.IsZero() {
 			w.recorder.Eventf(pod, corev1.EventTypeNormal, "Killing", "Stopping container %s", c.spec.Name)
 		}
-		w.ask(ctx, c, grace(pod))
+		w.terminate(ctx, c, grace(pod))
 	}
 	if running {
 		return nil
@@ -298,7 +297,7 @@ func (w *worker) report(ctx context.Context, pod *corev1.Pod) error {
 	}
 	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone, or another pod of that name: the next look tells
+		return nil // gone, or another pod of that name: the next sync sees it
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of pod %s: %w", w.key, err)
@@ -318,10 +317,10 @@ func (w *worker) status(pod *corev1.Pod) corev1.PodStatus {
 	}
 	deleted := pod.DeletionTimestamp != nil
 	for _, c := range w.init {
-		f.init = append(f.init, w.containerStatus(c, !deleted && c.wants(initPolicy(f.policy))))
+		f.init = append(f.init, w.containerStatus(c, !deleted && c.needsStart(initPolicy(f.policy))))
 	}
 	for _, c := range w.main {
-		later := !deleted && c.wants(f.policy)
+		later := !deleted && c.needsStart(f.policy)
 		f.final = f.final && !later && c.running == nil
 		f.main = append(f.main, w.containerStatus(c, later))
 	}
@@ -335,8 +334,8 @@ func (w *worker) containerStatus(c *container, later bool) corev1.ContainerStatu
 	return c.status(later)
 }
 
-// newer takes the conditions that this node wrote last over those of a cache
-// that may not have seen the write yet; conditions of others stay.
+// newer replaces conditions from a cache, which may not have seen the last write yet,
+// with those that this node wrote last; conditions of others stay.
 func newer(cached, written []corev1.PodCondition) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, c := range written {
@@ -357,7 +356,7 @@ func newer(cached, written []corev1.PodCondition) []corev1.PodCondition {
 
 func (w *worker) all() []*container { return append(append([]*container{}, w.init...), w.main...) }
 
-// clear ends the pod's processes at once and removes its folder and address.
+// clear kills the pod's processes and removes its folder and address.
 func (w *worker) clear() error {
 	var failed []error
 	for _, c := range w.all() {

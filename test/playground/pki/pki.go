@@ -28,7 +28,7 @@ const (
 
 // Authority is a certificate authority whose files live in Dir.
 type Authority struct {
-	// Dir holds ca.crt, ca.key and every pair made by Serving and Client.
+	// Dir holds ca.crt, ca.key and every pair from Serving and Client.
 	Dir string
 
 	now  time.Time
@@ -44,8 +44,8 @@ type Pair struct {
 	KeyFile string
 }
 
-// Open reads the authority in dir, or makes a new one called name there. now is
-// when certificates start to be valid (less five minutes).
+// Open reads the authority in dir, or creates a new one called name there. Certificates
+// are valid from five minutes before now.
 func Open(dir, name string, now time.Time) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making certificate folder: %w", err)
@@ -64,18 +64,18 @@ func Open(dir, name string, now time.Time) (*Authority, error) {
 	return a, err
 }
 
-// CertFile is the path of the authority's own certificate.
+// CertFile returns the path of the authority's own certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.Dir, "ca.crt") }
 
-// KeyFile is the path of the authority's private key; kube-controller-manager
-// signs certificate requests with it.
+// KeyFile returns the path of the authority's private key; kube-controller-manager signs
+// certificate requests with it.
 func (a *Authority) KeyFile() string { return filepath.Join(a.Dir, "ca.key") }
 
-// Certificate is the authority's certificate in PEM.
+// Certificate returns the authority's certificate in PEM.
 func (a *Authority) Certificate() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
-// Serving makes (or reads) the serving certificate called file for the given
-// DNS names and addresses.
+// Serving creates (or reads) the serving certificate called file for the given DNS names
+// and addresses.
 func (a *Authority) Serving(file string, names []string, addresses []net.IP) (Pair, error) {
 	template := a.template(pkix.Name{CommonName: file})
 	template.DNSNames, template.IPAddresses = names, addresses
@@ -83,16 +83,16 @@ func (a *Authority) Serving(file string, names []string, addresses []net.IP) (Pa
 	return a.pair(file, template)
 }
 
-// Client makes (or reads) the client certificate called file for a Kubernetes
-// user and its groups.
+// Client creates (or reads) the client certificate called file for a Kubernetes user and
+// its groups.
 func (a *Authority) Client(file, user string, groups ...string) (Pair, error) {
 	template := a.template(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.pair(file, template)
 }
 
-// SigningKey makes (or reads) a bare private key called file and returns its
-// path; kube-apiserver signs and verifies ServiceAccount tokens with it.
+// SigningKey creates (or reads) a bare private key called file and returns its path;
+// kube-apiserver signs and verifies ServiceAccount tokens with it.
 func (a *Authority) SigningKey(file string) (string, error) {
 	_, err := a.signingKey(file)
 	return filepath.Join(a.Dir, file+".key"), err
@@ -142,7 +142,7 @@ func (a *Authority) certificate(file string, template, parent *x509.Certificate,
 	return cert, nil
 }
 
-// signingKey reads file.key, or makes a new P-256 key.
+// signingKey reads file.key, or creates a new P-256 key.
 func (a *Authority) signingKey(file string) (*ecdsa.PrivateKey, error) {
 	path := filepath.Join(a.Dir, file+".key")
 	der, err := readPEM(path)

@@ -16,27 +16,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// endPatience bounds how long a killed process may take to vanish; pollEvery is
-// how often that is looked at.
+// endPatience bounds how long a killed process may take to vanish; pollEvery is the
+// interval at which that is checked.
 const (
 	endPatience = 10 * time.Second
 	pollEvery   = 5 * time.Millisecond
 )
 
-// Alive tells whether the program called name in dir, started by whichever
-// process, still runs.
+// Alive reports whether the program called name in dir, started by any process, still
+// runs.
 func Alive(dir, name string) bool {
 	id, err := read(filepath.Join(dir, name+".pid"))
 	return err == nil && id.alive()
 }
 
-// End kills the program called name in dir, if it still runs, waits until it is
-// gone, and removes its pid file. Nothing to end is no error.
+// End kills the program called name in dir, if it still runs, waits until it is gone, and
+// removes its pid file. Having nothing to end is not an error.
 func End(dir, name string) error { return end(filepath.Join(dir, name+".pid")) }
 
 // Signal pauses (SIGSTOP) or resumes (SIGCONT) the program called name in dir, and the
 // programs that it started. Threads stop one after the other, each when it is next
-// scheduled: the program itself stands still when Signal returns.
+// scheduled: the program itself has stopped when Signal returns.
 func Signal(dir, name string, paused bool) error {
 	id, err := read(filepath.Join(dir, name+".pid"))
 	if err != nil {
@@ -49,8 +49,8 @@ func Signal(dir, name string, paused bool) error {
 	if !paused {
 		return pause(group, false)
 	}
-	// The program alone at first. While it starts another one it waits for that in the
-	// kernel, where nothing stops it, and a child that is stopped never ends that wait.
+	// Pause only the program at first. While it starts another one, it waits in the
+	// kernel, where it cannot be stopped, and a stopped child would never end that wait.
 	if err := pause(id.PID, true); err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func Signal(dir, name string, paused bool) error {
 	return pause(group, true)
 }
 
-// EndAll kills every program that has a pid file below dir. Programs nearest to
-// the top go first, and it looks again until nothing is left, so a program that
-// starts others cannot outrun it. A folder that does not exist is no error.
+// EndAll kills every program that has a pid file below dir. Programs nearest to the top
+// are killed first, and it repeats until nothing is left, so that a program that starts
+// others cannot outrun it. A missing folder is not an error.
 func EndAll(dir string) error {
 	for {
 		files, err := pidFiles(dir)
@@ -80,7 +80,7 @@ func EndAll(dir string) error {
 	}
 }
 
-// pidFiles lists the pid files below dir, those of the upper folders first.
+// pidFiles returns the pid files below dir, those of the upper folders first.
 func pidFiles(dir string) ([]string, error) {
 	var levels [][]string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -124,7 +124,7 @@ func end(file string) error {
 	return removeFile(file)
 }
 
-// alive is true while the very process that was recorded exists and is no zombie.
+// alive reports whether the recorded process still exists and is not a zombie.
 func (i identity) alive() bool {
 	started, err := startOf(i.PID)
 	return err == nil && started == i.Started

@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// busyVariable makes this test binary a program whose threads never rest.
+// busyVariable turns this test binary into a program whose threads never rest.
 const busyVariable = "TEST_BUSY"
 
-// TestNoThreadOfAPausedProgramRuns: a thread that waits for a processor hears of the pause
-// when it gets one, which may be long after the signal was sent.
+// TestNoThreadOfAPausedProgramRuns tests Signal with threads that wait for a CPU: each of
+// them stops only when it gets one, which may be long after the signal was sent.
 func TestNoThreadOfAPausedProgramRuns(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestBusy(t *testing.T) {
 	<-t.Context().Done()
 }
 
-// running lists the states of the threads that are not stopped.
+// running returns the states of the threads that are not stopped.
 func running(t *testing.T, pid int) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/status")

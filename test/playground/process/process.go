@@ -20,7 +20,7 @@ var ErrUnsupported = errors.New("playgrounds run on Linux and macOS only")
 // tailSize bounds how much of a log file an error message may read, in bytes.
 const tailSize = 8 << 10
 
-// Spec says what to run.
+// Spec describes a program to run.
 type Spec struct {
 	// Name of the program in this folder; files are <Dir>/<Name>.pid and .log.
 	Name string
@@ -50,7 +50,7 @@ type Process struct {
 	state *os.ProcessState
 }
 
-// identity names one process for ever: numbers are reused, moments are not.
+// identity identifies one process for good: PIDs are reused, start times are not.
 type identity struct {
 	PID int `json:"pid"`
 	// Started is opaque and system specific (see startOf).
@@ -85,7 +85,7 @@ func Start(s Spec) (*Process, error) {
 	err = p.record()
 	go func() {
 		defer close(p.done)
-		_ = cmd.Wait() // the state says how it ended
+		_ = cmd.Wait() // the state tells how it ended
 		p.state = cmd.ProcessState
 	}()
 	if err != nil {
@@ -94,9 +94,9 @@ func Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// record writes the pid file, by rename so that no reader sees half of it. A
-// program that has ended already needs none; nobody has waited for it yet, so
-// its number is still its own.
+// record writes the pid file, by rename so that no reader sees half of it. A program that
+// has already ended needs none. It has not been waited for yet, so the PID is still its
+// own.
 func (p *Process) record() error {
 	started, err := startOf(p.id.PID)
 	if errors.Is(err, os.ErrProcessDone) {
@@ -119,14 +119,14 @@ func (p *Process) record() error {
 	return nil
 }
 
-// PID is the number of the process and of its group.
+// PID returns the ID of the process and of its group.
 func (p *Process) PID() int { return p.id.PID }
 
-// Done is closed when the program has ended.
+// Done returns a channel that is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode is the exit code after Done; as in a shell it is 128 plus the
-// signal's number when a signal ended the program.
+// ExitCode returns the exit code after Done; as in a shell, it is 128 plus the signal's
+// number when a signal ended the program.
 func (p *Process) ExitCode() int { return exitCode(p.state) }
 
 // Failure describes an ended program: how it ended and the end of its log.
@@ -137,15 +137,15 @@ func (p *Process) Failure() error {
 // Terminate asks the group to end; see Done.
 func (p *Process) Terminate() error { return p.signal(false) }
 
-// Kill ends the group at once, waits for it, and removes the pid file.
+// Kill kills the group, waits for it, and removes the pid file.
 func (p *Process) Kill() error {
 	err := p.signal(true)
 	<-p.done
 	return errors.Join(err, removeFile(p.files))
 }
 
-// signal reaches the group while the program runs: after that its number may
-// be another's.
+// signal sends a signal to the group while the program runs: after that, its PID may
+// belong to another process.
 func (p *Process) signal(hard bool) error {
 	select {
 	case <-p.done:
@@ -155,8 +155,8 @@ func (p *Process) signal(hard bool) error {
 	}
 }
 
-// Tail returns the last lines of a file, at most n of them and at most 8 KiB.
-// What cannot be read is told in the text, because it goes into error messages.
+// Tail returns the last lines of a file, at most n of them and at most 8 KiB. A read
+// error becomes part of the text, because it goes into error messages.
 func Tail(path string, n int) string {
 	file, err := os.Open(path)
 	if err != nil {

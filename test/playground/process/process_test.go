@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
-// reaperVariable makes this test binary a reaper, victimVariable its owner.
+// reaperVariable turns this test binary into a reaper, victimVariable into its owner.
 const (
 	reaperVariable = "TEST_REAPER"
 	victimVariable = "TEST_VICTIM"
@@ -62,7 +62,7 @@ func TestAProgramThatEndsTellsItsCodeAndTheEndOfItsLog(t *testing.T) {
 	}
 }
 
-// A program that is over before anybody looked was started all the same.
+// A program that ends before it is checked was still started.
 func TestAProgramThatEndsAtOnceIsNoError(t *testing.T) {
 	dir := t.TempDir()
 	for range 50 {
@@ -103,7 +103,7 @@ func TestEndAllEndsEveryGroupInEveryFolder(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "a", "b", "deep.pid"))
 }
 
-// A number that belongs to somebody else by now is never touched.
+// A PID that now belongs to another process is never touched.
 func TestEndSparesAProcessThatStartedAtAnotherTime(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	stranger := start(t, other, "stranger", "sleep 1000")
@@ -139,7 +139,7 @@ func TestAPausedProgramStandsStillUntilItIsResumed(t *testing.T) {
 	require.Error(t, process.Signal(dir, "nothing", true))
 }
 
-// Whatever it is doing, also starting a program.
+// A program can be paused whatever it is doing, including starting another one.
 func TestAProgramThatStartsOthersIsPausedAtAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	start(t, dir, "x", "while :; do /bin/true; done")

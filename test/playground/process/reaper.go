@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// Reaper ends what its owner started when the owner goes away.
+// Reaper ends what its owner started when the owner ends.
 type Reaper struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
@@ -33,8 +33,8 @@ func NewReaper(command, env []string) (*Reaper, error) {
 	return &Reaper{cmd: cmd, pipe: pipe}, nil
 }
 
-// Watch puts dir into the reaper's care: when the owner ends, everything with a
-// pid file below dir is ended and dir is removed.
+// Watch adds dir to the reaper: when the owner ends, everything with a pid file below dir
+// is ended and dir is removed.
 func (r *Reaper) Watch(dir string) error {
 	if _, err := fmt.Fprintln(r.pipe, dir); err != nil {
 		return fmt.Errorf("telling the reaper of %s: %w", dir, err)
@@ -42,13 +42,13 @@ func (r *Reaper) Watch(dir string) error {
 	return nil
 }
 
-// Close lets the reaper do its work now and waits for its end.
+// Close makes the reaper do its work now and waits for its end.
 func (r *Reaper) Close() error {
 	return errors.Join(r.pipe.Close(), r.cmd.Wait())
 }
 
-// Reap reads folder names, one a line, until in ends; then it ends everything
-// below them and removes them. It is the whole life of the reaper's process.
+// Reap reads folder names, one per line, until in ends; then it ends everything below
+// them and removes them. It is all that the reaper's process does.
 func Reap(in io.Reader) error {
 	var failed []error
 	var folders []string

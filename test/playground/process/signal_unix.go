@@ -17,7 +17,7 @@ func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 }
 
-// signalGroup sends SIGTERM, or SIGKILL when hard. A group that is gone is fine.
+// signalGroup sends SIGTERM, or SIGKILL when hard. A group that is gone is not an error.
 func signalGroup(pid int, hard bool) error {
 	signal := syscall.SIGTERM
 	if hard {
@@ -29,7 +29,7 @@ func signalGroup(pid int, hard bool) error {
 	return nil
 }
 
-// pause stops or resumes a process, or the group of one whose number is negative.
+// pause stops or resumes a process, or a process group if pid is negative.
 func pause(pid int, paused bool) error {
 	signal := syscall.SIGCONT
 	if paused {

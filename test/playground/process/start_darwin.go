@@ -11,13 +11,13 @@ import (
 
 // States of sys/proc.h.
 const (
-	// halted is SSTOP: the process stands still.
+	// halted is SSTOP: the process is stopped.
 	halted = 4
 	// zombie is SZOMB: the process has ended.
 	zombie = 5
 )
 
-// stopped tells whether a process stands still.
+// stopped reports whether a process is stopped.
 func stopped(pid int) (bool, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -26,7 +26,7 @@ func stopped(pid int) (bool, error) {
 	return info.Proc.P_stat == halted || info.Proc.P_stat == zombie, nil
 }
 
-// startOf names the moment a process started, in microseconds of wall time.
+// startOf returns the start time of a process, in microseconds of wall time.
 func startOf(pid int) (string, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

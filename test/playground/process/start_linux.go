@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// stopped tells whether no thread of a process runs any more (field 3 of
-// /proc/PID/task/TID/stat). A thread that ended meanwhile does not.
+// stopped reports whether no thread of a process runs any more (field 3 of
+// /proc/PID/task/TID/stat). A thread that has ended does not.
 func stopped(pid int) (bool, error) {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	threads, err := os.ReadDir(tasks)
@@ -34,14 +34,14 @@ func stopped(pid int) (bool, error) {
 	return true, nil
 }
 
-// startOf names the moment a process started: the boot it belongs to and the
-// clock ticks since then (fields 3 and 22 of /proc/PID/stat; a zombie has ended).
+// startOf returns the start time of a process: the ID of the boot and the clock ticks
+// since then (fields 3 and 22 of /proc/PID/stat; a zombie has ended).
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", err
 	}
-	// The program's name stands in brackets and may hold anything.
+	// The program's name is in brackets and may contain anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 {
 		return "", errors.New("unexpected content of /proc/PID/stat")

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Names inside a volume's folder; kubelet's own, because programs know them.
+// Names inside a volume's folder, the same as kubelet's because programs rely on them.
 const (
 	dataLink    = "..data"
 	dataPending = "..data_tmp"
@@ -52,7 +52,7 @@ func Write(dir string, files Files) (bool, error) {
 	return true, os.RemoveAll(filepath.Join(dir, old))
 }
 
-// same tells whether folder holds exactly files.
+// same reports whether folder holds exactly files.
 func same(folder string, files Files) bool {
 	seen := 0
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -102,7 +102,8 @@ func swap(dir string, files Files) error {
 	return os.Rename(pending, filepath.Join(dir, dataLink))
 }
 
-// link makes one link a top-level name and removes links of names that went.
+// link creates one link for each top-level name and removes the links of names that are
+// gone.
 func link(dir string, files Files) error {
 	want := map[string]bool{}
 	for path := range files {

@@ -20,21 +20,20 @@ import (
 // folder of several (version 1).
 const cgroups = "/sys/fs/cgroup"
 
-// programs is the group, below the cell's own, of what package nodes starts. A
-// group of version 2 that has groups below it may not hold processes itself.
+// programs is the group, below the cell's own, for what package nodes starts. A version 2
+// group that has child groups may not hold processes itself.
 const programs = "programs"
 
-// cloneCgroup is CLONE_NEWCGROUP, which package syscall lacks.
+// cloneCgroup is CLONE_NEWCGROUP, which package syscall does not define.
 const cloneCgroup = 0x02000000
 
 // hierarchy is one tree of control groups.
 type hierarchy struct {
-	// point is where it is mounted; kind and data are how.
+	// point is where it is mounted; kind and data are the type and options of the mount.
 	point, kind, data string
 }
 
-// hierarchies returns those that are mounted at or below cgroups, the outermost
-// first.
+// hierarchies returns the ones that are mounted at or below cgroups, outermost first.
 func hierarchies() ([]hierarchy, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -51,7 +50,7 @@ func hierarchies() ([]hierarchy, error) {
 		}
 		one := hierarchy{point: before[4], kind: after[0]}
 		if one.kind == "cgroup" {
-			// What is left of the options names the controllers.
+			// The remaining options name the controllers.
 			general := []string{"rw", "ro", "xattr", "clone_children"}
 			options := slices.DeleteFunc(strings.Split(after[2], ","), func(option string) bool {
 				return slices.Contains(general, option) || strings.HasPrefix(option, "release_agent=")
@@ -81,7 +80,7 @@ func makeCgroups(all []hierarchy, name string) error {
 	return nil
 }
 
-// inherit copies what a group of version 1 needs to take a process at all.
+// inherit copies the settings without which a version 1 group accepts no process.
 func inherit(parent, group string) error {
 	for _, setting := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, setting))
@@ -108,9 +107,9 @@ func join(all []hierarchy, prefix, group string) error {
 	return nil
 }
 
-// confine makes the cell's own group the top of every hierarchy that is seen
-// below root: runc needs paths that agree everywhere, which only a namespace
-// of control groups gives. The calling thread must be the main one.
+// confine makes the cell's own group the top of every hierarchy that is visible below
+// root: runc needs paths that agree everywhere, which only a cgroup namespace provides.
+// The calling thread must be the main one.
 func confine(root, name string) error {
 	all, err := hierarchies()
 	if err != nil {
@@ -146,8 +145,8 @@ func confine(root, name string) error {
 	return join(all, root, programs)
 }
 
-// removeCgroups removes what confine made, the innermost first. Its processes
-// are gone, but the kernel may need a moment to notice.
+// removeCgroups removes what confine created, innermost first. The processes have ended,
+// but the kernel may need a moment to notice.
 func removeCgroups(name string) error {
 	if name == "" {
 		return nil

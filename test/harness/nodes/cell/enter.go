@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter joins the cell of process o.enter and becomes the program of the
-// remaining arguments. The namespace of processes is the starter's to choose,
-// because it holds for children only. "ip netns exec" would not do: it mounts a
-// new /sys, which hides the control groups.
+// enter joins the cell of process o.enter and becomes the program of the remaining
+// arguments. The caller chooses the PID namespace, because it applies to children only.
+// "ip netns exec" would not work: it mounts a new /sys, which hides the control groups.
 func enter(o options, program []string) error {
 	if len(program) == 0 {
 		return errors.New("no program to run in the cell")
@@ -29,8 +28,7 @@ func enter(o options, program []string) error {
 	if err := join(all, "/", o.cgroup+"/"+programs); err != nil {
 		return err
 	}
-	// Threads share their root folder, and one that does so may not change
-	// mounts.
+	// Threads share their root folder, and a thread that shares it may not change mounts.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("leaving the other threads: %w", err)
 	}

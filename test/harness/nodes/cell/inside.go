@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// inhabit is the inner process: number 1 of the cell. It ends only by force.
+// inhabit is the inner process, PID 1 of the cell. It ends only when it is killed.
 func inhabit(o options) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 	children := make(chan os.Signal, 1)
@@ -77,8 +77,8 @@ func enterRoot(dir, cgroup string) error {
 	return pivot(root)
 }
 
-// overlay mounts the machine's root below layer, so that changes are kept in
-// memory, and returns where.
+// overlay mounts the machine's root below layer, so that changes are kept in memory, and
+// returns the mount point.
 func overlay(layer string) (string, error) {
 	if err := os.MkdirAll(layer, 0o700); err != nil {
 		return "", err
@@ -99,7 +99,7 @@ func overlay(layer string) (string, error) {
 	return root, nil
 }
 
-// pivot makes root the root of this mount namespace and lets go of the old one.
+// pivot makes root the root of this mount namespace and unmounts the old one.
 func pivot(root string) error {
 	if err := os.Chdir(root); err != nil {
 		return err
@@ -113,15 +113,15 @@ func pivot(root string) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	// Volumes are mounted by kubelet and must be seen by what containerd starts.
+	// kubelet mounts volumes, which must be visible to what containerd starts.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("sharing mounts inside: %w", err)
 	}
 	return nil
 }
 
-// mounts returns the mount points that the cell sees as the machine does: the
-// outermost ones, without the root, /proc, /run and what lies below dir.
+// mounts returns the mount points that the cell shares with the machine: the outermost
+// ones, without the root, /proc, /run and anything below dir.
 func mounts(dir string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// patience bounds how long the kernel may take to end a cell, and to let go of
-// its control groups.
+// patience bounds how long the kernel may take to end a cell, and to release its control
+// groups.
 const patience = 20 * time.Second
 
 // options are the flags.
@@ -29,8 +29,8 @@ type options struct {
 	enter             int
 }
 
-// Namespaces are entered by threads, and what the process does must be done by
-// its main one, which others look at.
+// Namespaces are entered by threads, and the process must use its main thread, because
+// that is the one that others inspect.
 func init() { runtime.LockOSThread() }
 
 func main() {
@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// hold is the outer process: it makes the cell and clears up after it.
+// hold is the outer process: it creates the cell and cleans up after it.
 func hold(o options) error {
 	if !filepath.IsAbs(o.dir) {
 		return fmt.Errorf("folder %q is not an absolute path", o.dir)
@@ -97,8 +97,8 @@ func hold(o options) error {
 	return errors.Join(err, killed, removeCgroups(o.cgroup), removeFolder(o.dir))
 }
 
-// awaitClose returns when standard input ends, however that happens, and fails
-// when the inner process ends before.
+// awaitClose returns when standard input closes for any reason, and fails when the inner
+// process ends first.
 func awaitClose(inner *exec.Cmd, ended <-chan struct{}) error {
 	closed := make(chan struct{})
 	go func() {
@@ -113,8 +113,8 @@ func awaitClose(inner *exec.Cmd, ended <-chan struct{}) error {
 	}
 }
 
-// removeFolder removes dir, again while others that are about to end write into
-// it: the folder of a fabric holds those of its clusters.
+// removeFolder removes dir, and retries while processes that are about to end still write
+// into it: the folder of a fabric holds those of its clusters.
 func removeFolder(dir string) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		err := os.RemoveAll(dir)
@@ -124,7 +124,7 @@ func removeFolder(dir string) error {
 	}
 }
 
-// announce waits for the inner process and writes down its number.
+// announce waits for the inner process and writes its PID to cell.json.
 func announce(o options, pid int, ready io.Reader) error {
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		return errors.New("the first process inside did not get ready")

@@ -2,9 +2,9 @@
 
 //go:build linux
 
-// Command pause holds the namespaces of a pod open in test clusters: it waits
-// until it is told to end, and reaps what is left to it. It reads and writes
-// nothing, and it is no part of what the project publishes.
+// Command pause holds the namespaces of a pod open in test clusters: it waits for a
+// signal to end, and reaps orphaned processes. It reads and writes nothing, and the
+// project does not publish it.
 package main
 
 import (

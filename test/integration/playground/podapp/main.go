@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command podapp is the program that the tests of the process node run in pods.
-// It shows over HTTP (8080) what it sees of its pod: arguments, environment,
-// files, and who kube-apiserver takes it for. Over HTTPS (9443), with the
-// certificate mounted at /certs, it serves an admission webhook that denies
-// everything. It reads and listens through pkg/inpod only.
+// Command podapp is the program that the tests of the process node run in pods. It shows
+// over HTTP (8080) what it sees of its pod: arguments, environment, files, and its user
+// name at kube-apiserver. Over HTTPS (9443), with the certificate mounted at /certs, it
+// serves an admission webhook that denies everything. It reads and listens through
+// pkg/inpod only.
 package main
 
 import (
