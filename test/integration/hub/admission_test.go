@@ -122,7 +122,7 @@ func TestAForeignNamespaceIsOnlyTakenOverByWhoMayUpdateIt(t *testing.T) {
 	settled(t, func() error { return patch(stranger, "payroll", `{"metadata":{"labels":{"a":"b"}}}`) })
 	err = patch(stranger, "payroll", `{"spec":{"hubAcceptsClient":true}}`)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	require.ErrorContains(t, err, "was there before")
+	require.ErrorContains(t, err, "already exists")
 	err = patch(
 		stranger, "payroll",
 		`{"spec":{"hubAcceptsClient":true},"metadata":{"annotations":{"registration.open-cluster-management.io/adopted-namespace":"x"}}}`,
