@@ -47,7 +47,7 @@ func (j *join) removeIdentity(ctx context.Context) error {
 // for a name that the hub knows asks too: of the requests under its name, the one whose key the
 // agent holds now counts.
 func (j *join) followRepointed(ctx context.Context) error {
-	if j.returns {
+	if j.returns || j.hasLostIdentity() {
 		_, asked, err := j.awaitAccess(ctx, false)
 		j.asked = asked
 		return err

@@ -142,7 +142,7 @@ func (j *join) checkName(ctx context.Context) error {
 	if j.before != nil && j.before.Registered && j.before.Name == j.Name {
 		return nil
 	}
-	j.returns = cluster.EverJoined(mc) || j.hasLostIdentity()
+	j.returns = cluster.EverJoined(mc)
 	if j.hasLostIdentity() {
 		// The agent asks again under its former name; whether it is the same agent is checked
 		// when it is accepted.
