@@ -150,12 +150,13 @@ verify: ## Fail if "make generate" or "go mod tidy" would change a file
 .PHONY: test
 test: control-plane ## Run every test that needs no root: unit, contract, and integration on real control planes
 	@echo "race detector: $(if $(RACE),on but for $(PROCESSES),off (no C compiler found))"
-	@# The longest suite begins first, so that nothing waits for it alone at the end.
+	@# The longest suite begins first, so that nothing waits for it alone at the end. The suites
+	@# of processes wait more than they compute: they run side by side.
 	@all=$$(go list $(PKG)) && status=0; \
 		all=$$(echo "$$all" | grep '/test/integration/work$$'; echo "$$all" | grep -v '/test/integration/work$$'); \
 		raced=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); rest=$$(echo "$$all" | grep -E '/($(PROCESSES))$$'); \
-		[ -z "$$rest" ] || go test -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
-		[ -z "$$raced" ] || $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 40m $(ARGS) $$raced || status=1; \
+		[ -z "$$rest" ] || go test -p 4 -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
+		[ -z "$$raced" ] || $(if $(RACE),CGO_ENABLED=1) go test -p 3 $(RACE) -shuffle=on -timeout 40m $(ARGS) $$raced || status=1; \
 		exit $$status
 	go test -C test/kubernetes $(ARGS) ./build
 
