@@ -155,7 +155,7 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 	@all=$$(go list $(PKG)) && status=0; \
 		all=$$(echo "$$all" | grep '/test/integration/work$$'; echo "$$all" | grep -v '/test/integration/work$$'); \
 		raced=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); rest=$$(echo "$$all" | grep -E '/($(PROCESSES))$$'); \
-		[ -z "$$rest" ] || go test -p 4 -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
+		[ -z "$$rest" ] || go test -p 3 -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
 		[ -z "$$raced" ] || $(if $(RACE),CGO_ENABLED=1) go test -p 3 $(RACE) -shuffle=on -timeout 40m $(ARGS) $$raced || status=1; \
 		exit $$status
 	go test -C test/kubernetes $(ARGS) ./build

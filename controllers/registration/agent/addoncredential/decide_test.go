@@ -242,16 +242,16 @@ func TestDecideCertificate(t *testing.T) {
 		}, request.StepNone, PhaseWaiting, "to show", 7 * time.Second},
 		"it was made in the future and is gone": {
 			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(time.Hour) },
-			request.StepBegin,
+			request.StepRestart,
 			PhaseWaiting,
-			"no longer knows",
+			"no longer shows",
 			0,
 		},
 		"it is no longer on the hub": {
 			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(-time.Minute) },
-			request.StepBegin,
+			request.StepRestart,
 			PhaseWaiting,
-			"no longer knows",
+			"no longer shows",
 			0,
 		},
 		"nobody has approved it": {

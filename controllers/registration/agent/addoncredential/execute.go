@@ -45,6 +45,11 @@ func (c *Controller) carryOut(ctx context.Context, s State, p Plan) error {
 		return c.removeSecret(ctx, c.place(s.Want.Hosted), *s.Held)
 	case request.StepBegin:
 		return c.beginRequest(ctx, s, p)
+	case request.StepRestart:
+		if err := request.ConfirmGone(ctx, c.config.Hub, s.Pending.Pending.Request); err != nil {
+			return err
+		}
+		return c.beginRequest(ctx, s, p)
 	case request.StepAsk:
 		if err := c.createRequest(ctx, s, p); err != nil {
 			return err

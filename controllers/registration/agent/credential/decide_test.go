@@ -171,11 +171,11 @@ func TestDecide(t *testing.T) {
 		}), Plan{Phase: PhaseConnecting, RequeueAfter: 7 * time.Second}, "to show"},
 		"a request made in the future, which is gone: a new one is started": {fresh(t).ask().with(func(s *State) {
 			s.Request.Found, s.Asked = false, now.Add(time.Hour)
-		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting}, "no longer knows"},
+		}), Plan{Step: request.StepRestart, Phase: PhaseConnecting}, "no longer shows"},
 		"the request vanished: a new one is started": {
 			fresh(t).ask().with(func(s *State) { s.Request.Found, s.Asked = false, now.Add(-time.Minute) }),
-			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
-			"no longer knows",
+			Plan{Step: request.StepRestart, Phase: PhaseConnecting},
+			"no longer shows",
 		},
 		"the request is not answered": {
 			fresh(t).ask(),

@@ -39,6 +39,11 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 	switch p.Step {
 	case request.StepBegin:
 		return c.beginRequest(ctx, s, p)
+	case request.StepRestart:
+		if err := request.ConfirmGone(ctx, c.link(p.Own).Client, s.Pending.Request); err != nil {
+			return err
+		}
+		return c.beginRequest(ctx, s, p)
 	case stepJoin:
 		return c.joinHub(ctx, s)
 	case request.StepAsk:

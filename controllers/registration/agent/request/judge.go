@@ -75,7 +75,7 @@ func (a Answer) judgeMissing(age time.Duration, begun bool) Judgement {
 	case begun:
 		return Judgement{Verdict: Unsent, Message: "asking for a certificate"}
 	case age > settle || age < 0:
-		return Judgement{Verdict: Lost, Message: "the hub no longer knows the certificate request: asking again"}
+		return Judgement{Verdict: Lost, Message: "the hub no longer shows the certificate request: asking again once it is gone"}
 	}
 	// It is not shown yet, or was removed at once. If it were sent again now, a hub that
 	// removes requests would be asked endlessly.

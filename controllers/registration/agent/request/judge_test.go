@@ -29,8 +29,8 @@ func TestJudge(t *testing.T) {
 			"to show",
 			7 * time.Second,
 		},
-		"made, and gone":               {Answer{Known: true}, ago(time.Minute), Lost, "no longer knows", 0},
-		"made in the future, and gone": {Answer{Known: true}, ago(-time.Hour), Lost, "no longer knows", 0},
+		"made, and gone":               {Answer{Known: true}, ago(time.Minute), Lost, "no longer shows", 0},
+		"made in the future, and gone": {Answer{Known: true}, ago(-time.Hour), Lost, "no longer shows", 0},
 		"made, and the hub went away": {
 			Answer{Known: true, Problem: "refused"},
 			ago(time.Minute),

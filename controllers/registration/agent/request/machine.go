@@ -18,6 +18,9 @@ const (
 	StepNone Step = iota
 	// StepBegin makes a key and a name and stores them.
 	StepBegin
+	// StepRestart does the same for a request that the watch no longer shows, once a read
+	// confirms that it is gone: see ConfirmGone.
+	StepRestart
 	// StepAsk creates the certificate request.
 	StepAsk
 	// StepKeep stores the issued certificate.
@@ -171,7 +174,7 @@ func (s State) planFromAnswer(p Plan) Plan {
 			p.Message = askingAgain + s.Pending.Reason
 		}
 	case Lost:
-		p.Step = StepBegin
+		p.Step = StepRestart
 	case Unsent:
 		p.Step = StepAsk
 	case Refused:

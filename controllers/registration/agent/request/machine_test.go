@@ -122,7 +122,7 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 		"not asked yet": {func(s *State) { s.Answer.Found = false },
 			Plan{Step: StepAsk, Stage: Preparing, Attempt: 1, Begun: true}, "asking"},
 		"lost": {func(s *State) { s.Answer.Found, s.Asked = false, noon.Add(-time.Hour) },
-			Plan{Step: StepBegin, Stage: Preparing, Attempt: 1, Begun: true}, "no longer knows"},
+			Plan{Step: StepRestart, Stage: Preparing, Attempt: 1, Begun: true}, "no longer shows"},
 		"open": {func(*State) {},
 			Plan{Stage: Waiting, Attempt: 1, Begun: true}, "r1 waits for approval"},
 		"the hub has not answered": {func(s *State) { s.Answer = Answer{} },

@@ -79,6 +79,21 @@ func (w Want) Build() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
+// ConfirmGone reads a request that the watch no longer shows. It returns an AlreadyExists
+// error if the hub still has it, because the watch is behind: an administrator may be about
+// to answer it, and would then answer one that is no longer wanted. Nil means that it is
+// gone, or that it may not be read.
+func ConfirmGone(ctx context.Context, hub dynamic.Interface, name string) error {
+	_, err := hub.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return apierrors.NewAlreadyExists(resource.GroupResource(), name)
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil
+	}
+	return fmt.Errorf("looking for certificate request %s: %w", name, err)
+}
+
 // Create creates the request on the hub, unless the hub holds Max requests that match the
 // label selector and have the same sender. An existing request of the same name and key was
 // created by this agent before a restart, and is not an error.

@@ -4,13 +4,18 @@ package request
 
 import (
 	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 func TestRequestOnTheHub(t *testing.T) {
@@ -77,3 +82,36 @@ func TestACacheThatStaysBehindIsWaitedForLonger(t *testing.T) {
 		require.Equal(t, want, Behind(times), times)
 	}
 }
+
+func TestARequestIsOnlyGivenUpOnceAReadConfirmsThatItIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code int
+		body string
+		want func(error) bool
+	}{
+		"the watch is behind": {
+			200, `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"r1"}}`, apierrors.IsAlreadyExists,
+		},
+		"it is gone":          {404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, isNil},
+		"it may not be read":  {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, isNil},
+		"the hub has trouble": {500, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`, apierrors.IsInternalError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked string
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = r.Method + " " + r.URL.Path
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tc.code)
+				_, _ = w.Write([]byte(tc.body))
+			}))
+			defer api.Close()
+			hub, err := dynamic.NewForConfig(&rest.Config{Host: api.URL})
+			require.NoError(t, err)
+			err = ConfirmGone(t.Context(), hub, "r1")
+			require.True(t, tc.want(err), "%v", err)
+			require.Equal(t, "GET /apis/certificates.k8s.io/v1/certificatesigningrequests/r1", asked)
+		})
+	}
+}
+
+func isNil(err error) bool { return err == nil }
