@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -50,15 +51,11 @@ func awaitSet(t *testing.T, hub *harness.Cluster, condition, status string) {
 			}
 		}
 		if got != status {
-			return errNotYet(condition + " is " + got)
+			return fmt.Errorf("%s is %q", condition, got)
 		}
 		return nil
 	})
 }
-
-type errNotYet string
-
-func (e errNotYet) Error() string { return string(e) }
 
 // awaitRunning waits until exactly these objects of works run on a cluster.
 func awaitRunning(t *testing.T, c *harness.Cluster, want map[string]string) {
