@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -36,7 +35,7 @@ func deploy(t *testing.T) {
 // by UID, are still there.
 func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
 	t.Helper()
-	records := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"})
+	records := spoke.Dynamic(t).Resource(workRecord)
 	require.Eventually(t, func() bool {
 		list, err := records.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
