@@ -152,7 +152,7 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 	@echo "race detector: $(if $(RACE),on but for $(PROCESSES),off (no C compiler found))"
 	@# The longest suite begins first, so that nothing waits for it alone at the end. The suites
 	@# of processes wait more than they compute: they run side by side.
-	@all=$$(go list $(PKG)) && status=0; \
+	@all=$$(go list $(PKG)) || exit 1; status=0; \
 		all=$$(echo "$$all" | grep '/test/integration/work$$'; echo "$$all" | grep -v '/test/integration/work$$'); \
 		raced=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); rest=$$(echo "$$all" | grep -E '/($(PROCESSES))$$'); \
 		[ -z "$$rest" ] || go test -p 3 -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
