@@ -220,10 +220,29 @@ func TestAddonOfALostClusterIsLeftToTheHub(t *testing.T) {
 	s := newSpoke(t)
 	s.namespace(t, addonSpace)
 	renew(t, s.client, addonSpace, "web", 0)
-	serveAddons(t, h, "addon-lost", s.client, s.client)
-	never(t, 2*time.Second, func() bool {
+	// The hub answers about the cluster itself only after everything else.
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	through := rest.CopyConfig(h.Config)
+	through.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &holder{next, func(r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/managedclusters") {
+				<-held
+			}
+		}}
+	})
+	late := *h
+	var err error
+	late.client, err = dynamic.NewForConfig(through)
+	require.NoError(t, err)
+	serveAddons(t, &late, "addon-lost", s.client, s.client)
+	t.Cleanup(release)
+	overwritten := func() bool {
 		return apimeta.FindStatusCondition(h.addon(t, "addon-lost", "web").Status.Conditions, available).Reason != clusterv1.ReasonManagedClusterLeaseUpdateStopped
-	}, "what the hub says of a lost cluster was overwritten")
+	}
+	never(t, time.Second, overwritten, "what the hub says was overwritten before the agent knew that the cluster is lost")
+	release()
+	never(t, time.Second, overwritten, "what the hub says of a lost cluster was overwritten")
 	h.condition(t, "addon-lost", clusterv1.ConditionAvailable, metav1.ConditionTrue, clusterv1.ReasonManagedClusterAvailable)
 	h.awaitAddon(t, "addon-lost", "web", available, metav1.ConditionTrue, "ManagedClusterAddOnLeaseUpdated", "")
 }

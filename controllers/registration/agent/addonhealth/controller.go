@@ -4,6 +4,7 @@ package addonhealth
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -80,9 +81,10 @@ func (c *Controller) wake(addOn string) {
 	c.queue.Add(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
 }
 
-// Run evaluates add-ons until ctx ends.
+// Run evaluates add-ons until ctx ends. It starts once the cluster is known too: an add-on of a
+// lost cluster is the hub's to report.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.config.AddOns.WaitSynced(ctx); err != nil {
+	if err := errors.Join(c.config.AddOns.WaitSynced(ctx), c.config.Clusters.WaitSynced(ctx)); err != nil {
 		c.queue.Close()
 		return err
 	}
