@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/utils/clock"
@@ -17,12 +18,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 )
 
+// patient is a clock on which nothing is late, so that completions on a busy machine are complete.
+type patient struct{ clock.RealClock }
+
+func (patient) After(time.Duration) <-chan time.Time { return nil }
+
 // TestMain lets scripts run the program under the names that it has on PATH.
 func TestMain(m *testing.M) {
 	program := func(name string) func() {
 		return func() {
 			s := app.Process()
-			s.Clock = clock.RealClock{}
+			s.Clock = patient{}
 			os.Exit(app.Run(context.Background(), s, append([]string{name}, os.Args[1:]...)))
 		}
 	}

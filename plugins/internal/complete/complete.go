@@ -78,8 +78,16 @@ func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]s
 		if parent == nil {
 			parent = context.Background()
 		}
-		ctx, cancel := context.WithTimeout(parent, budget)
+		ctx, cancel := context.WithCancel(parent)
 		defer cancel()
+		expired := f.UI.Streams.Clock.After(budget)
+		go func() {
+			select {
+			case <-expired:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
 		found, err := names(ctx, c)
 		if err != nil {
 			return cobra.AppendActiveHelp(nil, "no hub answers in context "+c.Context), cobra.ShellCompDirectiveNoFileComp
