@@ -4,6 +4,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -22,18 +23,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Names in the compact layout.
+// Names in the manifests, which are those of the default Klusterlet.
 const (
-	// Deployment is the name of the one agent Deployment and of its container.
-	Deployment = "klusterlet-agent"
-	// ServiceAccount is the identity of the agent on its own cluster.
-	ServiceAccount = "klusterlet-work-sa"
-
 	klusterletsCRD = "klusterlets.operator.open-cluster-management.io"
 	workRole       = "kubectl-ocm:klusterlet-work:agent"
 	executionRole  = "kubectl-ocm:klusterlet-work:execution"
 	adminBinding   = "kubectl-ocm:klusterlet-work:execution-admin"
 )
+
+// ServiceAccount returns the name of the identity that the agent of a Klusterlet has on its own
+// cluster.
+func ServiceAccount(klusterlet string) string { return klusterlet + "-work-sa" }
 
 //go:embed manifests/*.yaml
 var manifests embed.FS
@@ -44,6 +44,9 @@ type Options struct {
 	Image string
 	// ImagePullPolicy defaults to IfNotPresent.
 	ImagePullPolicy corev1.PullPolicy
+	// Klusterlet is the name of the Klusterlet; empty means the default. A cluster with several
+	// hubs has a Klusterlet for each, in a namespace of its own.
+	Klusterlet string
 	// ClusterName is the name under which the cluster joins. Required: a DNS
 	// label of at most 63 characters.
 	ClusterName string
@@ -71,9 +74,8 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if o.Image == "" || o.ClusterName == "" {
 		return nil, errors.New("making the agent's objects: image and cluster name are required")
 	}
-	if o.Namespace == "" {
-		o.Namespace = operatorv1.NamespaceAgent
-	}
+	o.Klusterlet = cmp.Or(o.Klusterlet, operatorv1.DefaultKlusterletName)
+	o.Namespace = cmp.Or(o.Namespace, operatorv1.NamespaceAgent)
 	var out []*unstructured.Unstructured
 	for _, step := range []func(Options) ([]*unstructured.Unstructured, error){
 		namespaces, rights, definition, bootstrap, deployment, klusterlet,
@@ -85,7 +87,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 		out = append(out, objects...)
 	}
 	for _, u := range out {
-		label(u)
+		label(u, o.Klusterlet)
 	}
 	return out, nil
 }
@@ -98,6 +100,7 @@ func namespaces(o Options) ([]*unstructured.Unstructured, error) {
 	for _, u := range objects {
 		if u.GetName() == operatorv1.NamespaceAgent {
 			u.SetName(o.Namespace)
+			u.SetLabels(map[string]string{operatorv1.LabelKlusterlet: o.Klusterlet})
 		}
 	}
 	return objects, nil
@@ -116,7 +119,9 @@ func rights(o Options) ([]*unstructured.Unstructured, error) {
 		if u.GetNamespace() == operatorv1.NamespaceAgent {
 			u.SetNamespace(o.Namespace)
 		}
-		if err := each(u, "subjects", func(subject map[string]any) { subject["namespace"] = o.Namespace }); err != nil {
+		if err := each(u, "subjects", func(subject map[string]any) {
+			subject["namespace"], subject["name"] = o.Namespace, ServiceAccount(o.Klusterlet)
+		}); err != nil {
 			return nil, err
 		}
 		if err := each(u, "rules", func(rule map[string]any) { adaptRule(rule, u.GetName(), o) }); err != nil {
@@ -125,17 +130,40 @@ func rights(o Options) ([]*unstructured.Unstructured, error) {
 		if err := dropIdle(u); err != nil {
 			return nil, err
 		}
+		if role, ok, _ := unstructured.NestedString(u.Object, "roleRef", "name"); ok {
+			_ = unstructured.SetNestedField(u.Object, o.named(role), "roleRef", "name")
+		}
+		u.SetName(o.named(u.GetName()))
 	}
 	return objects, nil
 }
 
-// adaptRule sets the namespace in rules that name it, and removes the verbs that narrow
-// rights leave out.
+// named returns the name that an object of the manifests has for the Klusterlet of these
+// options.
+func (o Options) named(name string) string {
+	for _, prefix := range []string{"kubectl-ocm:management:", "kubectl-ocm:", ""} {
+		rest, ok := strings.CutPrefix(name, prefix+operatorv1.DefaultKlusterletName)
+		if ok && (rest == "" || rest[0] == '-') {
+			return prefix + o.Klusterlet + rest
+		}
+	}
+	return name
+}
+
+// adaptRule names the objects of this agent in rules, and removes the verbs that narrow rights
+// leave out. Only the default Klusterlet had other names in earlier releases.
 func adaptRule(rule map[string]any, role string, o Options) {
 	if names, ok := rule["resourceNames"].([]any); ok {
-		if i := slices.Index(names, any(operatorv1.NamespaceAgent)); i >= 0 {
-			names[i] = o.Namespace
+		if o.Klusterlet != operatorv1.DefaultKlusterletName {
+			names = slices.DeleteFunc(names, func(name any) bool { return slices.Contains(FormerRights(), name.(string)) })
 		}
+		for i, name := range names {
+			names[i] = o.named(name.(string))
+			if name == operatorv1.NamespaceAgent {
+				names[i] = o.Namespace
+			}
+		}
+		rule["resourceNames"] = names
 	}
 	if verbs, ok := rule["verbs"].([]any); ok && o.NarrowRights && (role == executionRole || role == workRole) {
 		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" || v == "impersonate" })
@@ -185,9 +213,14 @@ func deployment(o Options) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Namespace = o.Namespace
+	d.Namespace, d.Name = o.Namespace, operatorv1.AgentDeployment(o.Klusterlet)
+	d.Spec.Template.Labels[operatorv1.LabelCreatedByKlusterlet] = o.Klusterlet
 	pod := &d.Spec.Template.Spec
+	pod.ServiceAccountName = ServiceAccount(o.Klusterlet)
 	pod.Containers[0].Image = o.Image
+	if o.Klusterlet != operatorv1.DefaultKlusterletName {
+		pod.Containers[0].Args = append(pod.Containers[0].Args, "--klusterlet="+o.Klusterlet)
+	}
 	if o.ImagePullPolicy != "" {
 		pod.Containers[0].ImagePullPolicy = o.ImagePullPolicy
 	}
@@ -212,6 +245,7 @@ func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.Name = o.Klusterlet
 	mode := k.Spec.DeployOption.Mode
 	o.Spec.DeepCopyInto(&k.Spec)
 	k.Spec.DeployOption.Mode = mode
@@ -238,13 +272,13 @@ func current(former string) string {
 	return "kubectl-ocm:" + strings.TrimPrefix(former, "open-cluster-management:")
 }
 
-// label marks the object as ours.
-func label(u *unstructured.Unstructured) {
+// label marks the object as part of a Klusterlet.
+func label(u *unstructured.Unstructured, klusterlet string) {
 	labels := u.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[operatorv1.LabelCreatedByKlusterlet] = operatorv1.DefaultKlusterletName
+	labels[operatorv1.LabelCreatedByKlusterlet] = klusterlet
 	u.SetLabels(labels)
 }
 

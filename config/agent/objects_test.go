@@ -78,7 +78,7 @@ func TestDeploymentRunsOneProcessThatHoldsNothing(t *testing.T) {
 	require.Equal(t, d.Spec.Selector.MatchLabels["app"], pod.Labels["app"])
 	require.Equal(t, "klusterlet-agent", pod.Labels["app"])
 	require.Equal(t, `{"effect": "PreferredDuringScheduling"}`, pod.Annotations["target.workload.openshift.io/management"])
-	require.Equal(t, ServiceAccount, pod.Spec.ServiceAccountName)
+	require.Equal(t, "klusterlet-work-sa", pod.Spec.ServiceAccountName)
 	require.Equal(t, "system-cluster-critical", pod.Spec.PriorityClassName)
 	require.Equal(t, "infra", pod.Spec.NodeSelector["role"])
 	require.Len(t, pod.Spec.Tolerations, 1)

@@ -9,8 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -144,7 +147,7 @@ func TestEveryBindingNamesTheOneServiceAccount(t *testing.T) {
 		}
 		b, err := typed.FromUnstructured[rbacv1.RoleBinding](u)
 		require.NoError(t, err)
-		require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "open-cluster-management-second", Name: ServiceAccount}}, b.Subjects)
+		require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "open-cluster-management-second", Name: "klusterlet-work-sa"}}, b.Subjects)
 		got[b.Name] = fmt.Sprintf("%s %s %s", b.RoleRef.Kind, b.RoleRef.Name, b.Namespace)
 	}
 	want := map[string]string{"kubectl-ocm:klusterlet-work:execution-admin": "ClusterRole admin "}
@@ -167,10 +170,58 @@ func TestUsersExtendTheAgentByALabel(t *testing.T) {
 		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
 		require.NoError(t, err)
 		require.Len(t, role.AggregationRule.ClusterRoleSelectors, 1)
-		require.Equal(t, map[string]string{operatorv1.LabelAggregateToWork: "true"}, role.AggregationRule.ClusterRoleSelectors[0].MatchLabels)
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[0])
+		require.NoError(t, err)
+		require.True(t, selector.Matches(labels.Set{operatorv1.LabelAggregateToWork: "true"}))
+		require.False(t, selector.Matches(labels.Set{}))
+		for _, other := range find(t, objects, "ClusterRole", executionRole).GetLabels() {
+			require.False(t, selector.Matches(labels.Set{
+				operatorv1.LabelAggregateToWork: "true", operatorv1.LabelCreatedByKlusterlet: other,
+			}), "the rights of another agent are added")
+		}
 		return
 	}
 	t.Fatal("the aggregated role is missing")
+}
+
+// TestAnotherKlusterletIsApart checks that two agents on one cluster share only what each cluster
+// has once, and that each may touch only its own objects.
+func TestAnotherKlusterletIsApart(t *testing.T) {
+	first, err := Objects(Options{Image: "i", ClusterName: "c1", BootstrapKubeconfig: []byte("k")})
+	require.NoError(t, err)
+	second, err := Objects(Options{
+		Image: "i", Klusterlet: "second", ClusterName: "c1", Namespace: "open-cluster-management-second", BootstrapKubeconfig: []byte("k"),
+	})
+	require.NoError(t, err)
+	id := func(u *unstructured.Unstructured) string {
+		return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+	}
+	taken := map[string]bool{}
+	for _, u := range first {
+		taken[id(u)] = true
+	}
+	var shared []string
+	for _, u := range second {
+		require.Equal(t, "second", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet], id(u))
+		if taken[id(u)] {
+			shared = append(shared, id(u))
+		}
+		if role, ok, _ := unstructured.NestedString(u.Object, "roleRef", "name"); ok && role != "admin" {
+			require.Equal(t, u.GetName(), role)
+		}
+	}
+	require.Equal(t, []string{
+		"Namespace /open-cluster-management-agent-addon", "CustomResourceDefinition /klusterlets.operator.open-cluster-management.io",
+	}, shared)
+	for role, rules := range rulesOf(t, second) {
+		require.NotRegexp(t, `klusterlet-(agent|work|registration)|[ ,]klusterlet[,:]|open-cluster-management-agent[,:]`, strings.Join(rules, "\n"), role)
+	}
+	d, err := typed.FromUnstructured[appsv1.Deployment](find(t, second, "Deployment", "second-agent"))
+	require.NoError(t, err)
+	require.Equal(t, "second-work-sa", d.Spec.Template.Spec.ServiceAccountName)
+	require.Equal(t, []string{"run", "--klusterlet=second"}, d.Spec.Template.Spec.Containers[0].Args)
+	namespace := find(t, second, "Namespace", "open-cluster-management-second")
+	require.Equal(t, "second", namespace.GetLabels()[operatorv1.LabelKlusterlet])
 }
 
 func TestNarrowRightsLeaveOutAdminEscalateBindAndImpersonate(t *testing.T) {

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
@@ -50,6 +52,8 @@ type Options struct {
 	// Mode and Singleton are flags of clusteradm.
 	Mode      string
 	Singleton bool
+	// Klusterlet is the name of the klusterlet.
+	Klusterlet string
 	// Layout must be compact; split is refused.
 	Layout string
 	// Rejoin moves the cluster from the hub or name that it has joined.
@@ -118,6 +122,7 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
 	flags.BoolVar(&o.Rejoin, "rejoin", false, "move the cluster from the hub or name that it has now")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
+	flags.StringVar(&o.Klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the klusterlet; another name adds an agent for a further hub")
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
@@ -148,6 +153,9 @@ func (o *Options) Complete(args []string) error {
 // Validate checks the flags.
 func (o *Options) Validate() error {
 	if err := naming.Check(o.Name); err != nil {
+		return err
+	}
+	if err := member.CheckKlusterlet(o.Klusterlet); err != nil {
 		return err
 	}
 	given := 0
@@ -214,7 +222,7 @@ func (o *Options) Run(ctx context.Context) error {
 // joinOptions returns the options of the library: it reads the files and opens the hub.
 func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
-	out := &join.Options{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
+	out := &join.Options{Name: o.Name, Spoke: spoke, Klusterlet: o.Klusterlet, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
 		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Labels: map[string]string{}}
 	for k, v := range o.Labels {

@@ -23,6 +23,8 @@ type Options struct {
 	Name, Alias string
 	// HubContext is the context of the hub.
 	HubContext string
+	// Klusterlet declares the agent that leaves.
+	Klusterlet string
 	// HubOnly removes the cluster from the hub only.
 	HubOnly bool
 	// KeepWorks leaves the objects of works on the cluster.
@@ -62,6 +64,7 @@ func New(f *options.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true})
 	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, to remove the cluster there too")
+	flags.StringVar(&o.Klusterlet, "klusterlet", "", "klusterlet that declares the agent; needed where the cluster has the name on several hubs")
 	flags.BoolVar(&o.HubOnly, "hub-only", false, "remove it from the hub only, for a cluster that no longer exists; needs --force")
 	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
 	flags.BoolVar(&o.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
@@ -99,7 +102,7 @@ func (o *Options) Validate() error {
 // Run removes the cluster and prints what was done.
 func (o *Options) Run(ctx context.Context) error {
 	u := o.f.UI
-	wanted := unjoin.Options{Name: o.Name, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
+	wanted := unjoin.Options{Name: o.Name, Klusterlet: o.Klusterlet, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
 	var err error
 	if !o.HubOnly {
 		if wanted.Spoke, err = o.f.Cluster(""); err != nil {

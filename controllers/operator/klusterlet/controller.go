@@ -133,7 +133,10 @@ func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (seen, boo
 }
 
 func keepDefinition(u *unstructured.Unstructured) (Definition, bool) {
-	d := Definition{ResourceVersion: u.GetResourceVersion(), Version: u.GetAnnotations()[operatorv1.AnnotationVersion]}
+	d := Definition{
+		ResourceVersion: u.GetResourceVersion(), Version: u.GetAnnotations()[operatorv1.AnnotationVersion],
+		Owner: u.GetLabels()[operatorv1.LabelCreatedByKlusterlet],
+	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, item := range conditions {
 		if c, ok := item.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
@@ -204,8 +207,13 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.Joined = credential.ReadKept(secret, true).Cluster()
 	}
+	for _, other := range c.others.List() {
+		if other.DeletionTimestamp == nil {
+			s.Others = append(s.Others, other.Name)
+		}
+	}
 	s.AddOnNamespace, _ = c.addOns.Get(reconcile.Key{Name: operatorv1.NamespaceAgentAddOn})
-	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.config.Namespace, Name: deploymentName}); ok {
+	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.config.Namespace, Name: operatorv1.AgentDeployment(k.Name)}); ok {
 		s.Deployment = d
 	}
 	if k.DeletionTimestamp == nil && s.Registration.Phase != credential.PhaseStopped {

@@ -53,6 +53,8 @@ type Definition struct {
 	ResourceVersion string
 	// Version is the version of the program that last wrote the definition.
 	Version string
+	// Owner is the Klusterlet that the definition is labelled with.
+	Owner string
 	// Established is true when its objects are served.
 	Established bool
 }
@@ -66,6 +68,8 @@ type State struct {
 	// Wanted are the definitions to apply, Live their live state by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
+	// Others are the other Klusterlets of this cluster that are not being deleted.
+	Others []string
 	// AddOnNamespace is the live state of the namespace of add-ons.
 	AddOnNamespace Namespace
 	// Deployment is the generation of the Deployment that runs the agent; zero if none does.
@@ -183,7 +187,7 @@ func (s State) marked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	labels[operatorv1.LabelCreatedByKlusterlet] = s.Klusterlet.Name
+	labels[operatorv1.LabelCreatedByKlusterlet] = s.owner(s.Live[u.GetName()].Owner)
 	annotations[operatorv1.AnnotationVersion] = s.Version
 	u.SetLabels(labels)
 	u.SetAnnotations(annotations)

@@ -493,14 +493,13 @@ func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
 }
 
 func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
-	further := func(change func(*operatorv1.Klusterlet)) State {
+	further := func(change func(*operatorv1.Klusterlet)) reconcile.Plan {
 		k := &operatorv1.Klusterlet{}
-		k.Name, k.Generation = "second", 3
+		k.Name, k.Generation, k.CreationTimestamp = "second", 3, metav1.NewTime(now.Add(-startPatience))
 		change(k)
-		return State{Now: now, Klusterlet: k}
+		return State{Now: now, Klusterlet: k}.notServed("klusterlet")
 	}
-	plan, ok := further(func(*operatorv1.Klusterlet) {}).notServed("klusterlet")
-	require.True(t, ok)
+	plan := further(func(*operatorv1.Klusterlet) {})
 	told := plan.Object.(*operatorv1.Klusterlet)
 	c := apimeta.FindStatusCondition(told.Status.Conditions, conditionServed)
 	require.Equal(t, metav1.ConditionFalse, c.Status)
@@ -508,21 +507,52 @@ func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
 	require.Contains(t, c.Message, "serves klusterlet/klusterlet alone")
 	require.Len(t, plan.Events, 1)
 
-	plan, ok = further(func(k *operatorv1.Klusterlet) { k.Status = told.Status }).notServed("klusterlet")
-	require.True(t, ok)
+	plan = further(func(k *operatorv1.Klusterlet) { k.CreationTimestamp = metav1.NewTime(now.Add(-time.Second)) })
+	require.Nil(t, plan.Object, "its agent may be about to start")
+	require.Equal(t, startPatience-time.Second, plan.RequeueAfter)
+
+	plan = further(func(k *operatorv1.Klusterlet) { k.Status = told.Status })
+	require.NotNil(t, plan.Object)
 	require.Empty(t, plan.Events, "it is reported once")
 
-	_, ok = further(
-		func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} },
-	).notServed("klusterlet")
-	require.False(t, ok, "another operator serves it")
-	plan, ok = further(func(k *operatorv1.Klusterlet) {
+	plan = further(func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} })
+	require.Nil(t, plan.Object, "another operator serves it")
+	plan = further(func(k *operatorv1.Klusterlet) {
 		k.Finalizers, k.Status = []string{operatorv1.FinalizerKlusterlet}, told.Status
-	}).notServed("klusterlet")
-	require.True(t, ok)
+	})
 	require.Empty(
 		t, plan.Object.(*operatorv1.Klusterlet).Status.Conditions, "the condition is removed when it no longer holds",
 	)
+}
+
+func TestAgentsOfOneClusterDoNotRelabelWhatTheyShareInTurns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labelled string
+		want     string
+	}{
+		"not labelled":                     {"", "klusterlet"},
+		"labelled as its own":              {"klusterlet", "klusterlet"},
+		"labelled as another's that stays": {"second", "second"},
+		"labelled as another's that left":  {"third", "klusterlet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serving()
+			s.Others = []string{"second"}
+			s.AddOnNamespace.Owner = tc.labelled
+			for n, d := range s.Live {
+				d.Owner = tc.labelled
+				s.Live[n] = d
+			}
+			applied := 0
+			for _, w := range Decide(s).Writes {
+				if a, ok := w.(reconcile.Apply); ok {
+					applied++
+					require.Equal(t, tc.want, a.Object.(*unstructured.Unstructured).GetLabels()[operatorv1.LabelCreatedByKlusterlet])
+				}
+			}
+			require.Equal(t, len(s.Wanted)+1, applied)
+		})
+	}
 }
 
 func TestTheStatusNamesAllPartsOfTheAgent(t *testing.T) {

@@ -15,7 +15,7 @@ func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResou
 		{Version: "v1", Resource: "namespaces", Name: namespace},
 		{Version: "v1", Resource: "namespaces", Name: operatorv1.NamespaceAgentAddOn},
 		{Version: "v1", Resource: "serviceaccounts", Namespace: namespace, Name: k.Name + "-work-sa"},
-		{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: deploymentName},
+		{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: operatorv1.AgentDeployment(k.Name)},
 	}
 	for _, name := range []string{"", "-registration:agent", "-registration:addon-management", "-work:agent", "-work:execution", "-work:aggregate"} {
 		for _, resource := range []string{"clusterroles", "clusterrolebindings"} {
@@ -49,7 +49,7 @@ func (s State) setInventory(k *operatorv1.Klusterlet) {
 	k.Status.Generations = nil
 	if s.Deployment > 0 {
 		k.Status.Generations = []operatorv1.GenerationStatus{{
-			Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: deploymentName, LastGeneration: s.Deployment,
+			Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: operatorv1.AgentDeployment(k.Name), LastGeneration: s.Deployment,
 		}}
 	}
 }

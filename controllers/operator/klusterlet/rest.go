@@ -4,6 +4,9 @@ package klusterlet
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +19,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// deploymentName is the name of the Deployment that runs this process.
-const deploymentName = "klusterlet-agent"
+// startPatience is how long a new Klusterlet may take to get an agent of its own before it
+// counts as not served.
+const startPatience = 20 * time.Second
 
 var (
 	namespacesResource  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -28,6 +32,8 @@ var (
 type Namespace struct {
 	// ResourceVersion is empty when the namespace is absent.
 	ResourceVersion string
+	// Owner is the Klusterlet that the namespace is labelled with.
+	Owner string
 	// Leaving is true when the namespace is being deleted.
 	Leaving bool
 }
@@ -43,16 +49,21 @@ func (c *Controller) watchRest(wake func(reconcile.Key)) {
 			return k, err == nil
 		},
 	})
-	c.others.OnChange(c.queue.Add)
+	c.others.OnChange(func(key reconcile.Key) {
+		c.queue.Add(key)
+		c.Wake()
+	})
 	c.addOns = watch.New(watch.Options[Namespace]{
 		Client: c.config.Spoke, Resource: namespacesResource, FieldSelector: "metadata.name=" + operatorv1.NamespaceAgentAddOn, Log: c.config.Log,
 		Keep: func(u *unstructured.Unstructured) (Namespace, bool) {
-			return Namespace{ResourceVersion: u.GetResourceVersion(), Leaving: u.GetDeletionTimestamp() != nil}, true
+			owner := u.GetLabels()[operatorv1.LabelCreatedByKlusterlet]
+			return Namespace{ResourceVersion: u.GetResourceVersion(), Owner: owner, Leaving: u.GetDeletionTimestamp() != nil}, true
 		},
 	})
 	c.addOns.OnChange(wake)
 	c.deployment = watch.New(watch.Options[int64]{
-		Client: c.config.Spoke, Resource: deploymentsResource, Namespace: c.config.Namespace, FieldSelector: "metadata.name=" + deploymentName, Log: c.config.Log,
+		Client: c.config.Spoke, Resource: deploymentsResource, Namespace: c.config.Namespace,
+		FieldSelector: "metadata.name=" + operatorv1.AgentDeployment(c.config.Name), Log: c.config.Log,
 		Keep: func(u *unstructured.Unstructured) (int64, bool) { return u.GetGeneration(), true },
 	})
 	c.deployment.OnChange(wake)
@@ -67,7 +78,7 @@ func (s State) addOnNamespace() []reconcile.Write {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 			"name":        operatorv1.NamespaceAgentAddOn,
-			"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: s.Klusterlet.Name},
+			"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: s.owner(s.AddOnNamespace.Owner)},
 			"annotations": map[string]any{"workload.openshift.io/allowed": "management"},
 		},
 	}}
@@ -81,30 +92,43 @@ func (c *Controller) reconcileOther(ctx context.Context, key reconcile.Key) (rec
 		return reconcile.Result{}, nil
 	}
 	s := State{Now: c.config.Clock.Now(), Klusterlet: k}
-	plan, ok := s.notServed(c.config.Name)
-	if !ok {
-		return reconcile.Result{}, nil
+	plan := s.notServed(c.config.Name)
+	if plan.Object == nil {
+		return reconcile.Result{RequeueAfter: plan.RequeueAfter}, nil
 	}
 	return c.execute.Execute(ctx, k, plan)
 }
 
-// notServed sets Served to False on a Klusterlet that nothing serves, and removes the
-// condition once another operator has put its finalizer on it.
-func (s State) notServed(served string) (reconcile.Plan, bool) {
+// notServed sets Served to False on a Klusterlet that nothing has served since it was created a
+// while ago, and removes the condition once an operator has put its finalizer on it.
+func (s State) notServed(served string) reconcile.Plan {
 	next := s.Klusterlet.DeepCopy()
 	before := apimeta.FindStatusCondition(next.Status.Conditions, conditionServed)
 	if len(next.Finalizers) > 0 || next.DeletionTimestamp != nil {
 		if before == nil || next.DeletionTimestamp != nil {
-			return reconcile.Plan{}, false
+			return reconcile.Plan{}
 		}
 		apimeta.RemoveStatusCondition(&next.Status.Conditions, conditionServed)
-		return reconcile.Plan{Object: next}, true
+		return reconcile.Plan{Object: next}
 	}
-	message := "The agent of this cluster serves klusterlet/" + served + " alone: nothing is installed for this one"
+	if left := next.CreationTimestamp.Add(startPatience).Sub(s.Now); left > 0 {
+		return reconcile.Plan{RequeueAfter: left}
+	}
+	message := fmt.Sprintf("The agent in this cluster serves klusterlet/%s alone: join with --klusterlet %s to install one for this Klusterlet", served, next.Name)
 	s.setCondition(next, conditionServed, metav1.ConditionFalse, reasonNotServed, message)
 	plan := reconcile.Plan{Object: next}
 	if before == nil {
 		plan.Events = []reconcile.Event{{Type: "Warning", Reason: reasonNotServed, Message: message}}
 	}
-	return plan, true
+	return plan
+}
+
+// owner returns the Klusterlet with which an object is labelled that all agents of a cluster
+// share: the one it is labelled with, as long as that one stays. Otherwise two agents would
+// relabel it in turns.
+func (s State) owner(labelled string) string {
+	if slices.Contains(s.Others, labelled) {
+		return labelled
+	}
+	return s.Klusterlet.Name
 }

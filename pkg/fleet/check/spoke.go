@@ -76,7 +76,7 @@ type agentCheck struct {
 // it.
 func (a *agentCheck) readIdentity(ctx context.Context) {
 	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
-		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), name)
+		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.k.AgentNamespace(), name)
 		if err != nil {
 			continue
 		}
@@ -124,21 +124,14 @@ func (c *checking) hubContext() string {
 	return c.o.Hub.Context
 }
 
-func (a *agentCheck) namespace() string {
-	if a.k.Spec.Namespace != "" {
-		return a.k.Spec.Namespace
-	}
-	return operatorv1.NamespaceAgent
-}
-
 // runs checks the agent's Deployments. An agent that runs on another cluster has none here.
 func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
 		return good("the agent runs on its hosting cluster"), nil
 	}
-	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, fleet.Deployments, a.namespace(), metav1.ListOptions{})
+	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, fleet.Deployments, a.k.AgentNamespace(), metav1.ListOptions{})
 	if err != nil {
-		return nil, fleet.Explain("listing deployments of "+a.namespace(), a.o.Spoke, err)
+		return nil, fleet.Explain("listing deployments of "+a.k.AgentNamespace(), a.o.Spoke, err)
 	}
 	var out []Finding
 	for i := range list {
@@ -160,7 +153,7 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 		out = append(out, f)
 	}
 	if out == nil {
-		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.namespace(), Fix: a.join()}}
+		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.k.AgentNamespace(), Fix: a.join()}}
 	}
 	return out, nil
 }
@@ -191,7 +184,7 @@ func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 
 // logs is the fix that reads the agent's logs.
 func (a *agentCheck) logs() fleet.Fix {
-	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.namespace(), "name", a.k.Name+"-agent")
+	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "name", a.k.Name+"-agent")
 }
 
 // fixFor returns what helps against a condition of the klusterlet: a join repairs lost or wrong
@@ -208,11 +201,11 @@ func (a *agentCheck) fixFor(condition *metav1.Condition) fleet.Fix {
 
 // access reads the agent's own access to the hub; nil when there is none yet.
 func (a *agentCheck) access(ctx context.Context) (*corev1.Secret, error) {
-	s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), operatorv1.SecretHubKubeconfig)
+	s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.k.AgentNamespace(), operatorv1.SecretHubKubeconfig)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return s, fleet.Explain("reading secret "+a.namespace()+"/"+operatorv1.SecretHubKubeconfig, a.o.Spoke, err)
+	return s, fleet.Explain("reading secret "+a.k.AgentNamespace()+"/"+operatorv1.SecretHubKubeconfig, a.o.Spoke, err)
 }
 
 func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
@@ -227,7 +220,7 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 	block, _ := pem.Decode(s.Data["tls.crt"])
 	if block == nil {
 		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read",
-			Fix: DropCertificate.On(a.o.Spoke, "namespace", a.namespace(), "secret", s.Name)}}, nil
+			Fix: DropCertificate.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "secret", s.Name)}}, nil
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -260,7 +253,7 @@ func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	}
 	config, err := kubeconfig.ParseSecret(s.Data)
 	if err != nil {
-		return nil, fleet.Fail("reading the agent's kubeconfig", err, DropCertificate.On(a.o.Spoke, "namespace", a.namespace(), "secret", s.Name))
+		return nil, fleet.Fail("reading the agent's kubeconfig", err, DropCertificate.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "secret", s.Name))
 	}
 	if _, err := trust.RootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
 		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer this machine as the agent expects",

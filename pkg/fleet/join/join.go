@@ -3,6 +3,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type Options struct {
 	Name string
 	// Spoke is the cluster that joins.
 	Spoke *fleet.Cluster
+	// Klusterlet is the name of the Klusterlet that declares the agent; empty means the default.
+	// A cluster with several hubs has a Klusterlet for each, see member.CheckKlusterlet.
+	Klusterlet string
 	// Hub is the hub, when the caller is logged in to it. Token and CA are then created and
 	// read there. Otherwise Token and Server are required.
 	Hub *fleet.Cluster
@@ -123,6 +127,7 @@ type join struct {
 func Run(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
+	o.Klusterlet = cmp.Or(o.Klusterlet, operatorv1.DefaultKlusterletName)
 	j := &join{Options: &o, Run: r, result: Result{Cluster: o.Name, State: Installed, Action: fleet.Unchanged}}
 	if err := o.check(); err != nil {
 		return j.result, err
@@ -137,7 +142,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // check validates the options without a request.
 func (o *Options) check() error {
-	if err := naming.Check(o.Name); err != nil {
+	if err := cmp.Or(naming.Check(o.Name), member.CheckKlusterlet(o.Klusterlet)); err != nil {
 		return err
 	}
 	switch {
@@ -282,7 +287,10 @@ func (j *join) install(ctx context.Context) error {
 	if image == "" {
 		image = "ghcr.io/kubectl-ocm/ocm-agent:" + j.Version
 	}
-	objects, err := agent.Objects(agent.Options{Image: image, ClusterName: j.Name, BootstrapKubeconfig: j.bootstrap, NarrowRights: j.NarrowRights, Spec: j.spec()})
+	objects, err := agent.Objects(agent.Options{
+		Image: image, Klusterlet: j.Klusterlet, ClusterName: j.Name, Namespace: j.namespace(), BootstrapKubeconfig: j.bootstrap,
+		NarrowRights: j.NarrowRights, Spec: j.spec(),
+	})
 	if err != nil {
 		return err
 	}
@@ -298,13 +306,16 @@ func (j *join) install(ctx context.Context) error {
 	if err := j.removeIdentity(ctx); err != nil {
 		return err
 	}
-	detail := "namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.Where()
+	detail := "namespace " + j.namespace() + " on " + j.Spoke.Where()
 	if j.Reads() {
 		detail += " (dry run)"
 	}
 	j.Done(detail)
 	return nil
 }
+
+// namespace returns the namespace of the agent.
+func (j *join) namespace() string { return member.NamespaceFor(j.Klusterlet) }
 
 // agentAction returns created when the Klusterlet did not exist before.
 func agentAction(changes []fleet.Change) fleet.Action {

@@ -85,7 +85,7 @@ func (j *join) awaitAccess(ctx context.Context, onlyKept bool) (kept bool, asked
 	if err != nil {
 		return false, "", err
 	}
-	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Secrets, Namespace: j.before.Namespace(), Clock: j.Given.Clock}
+	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Secrets, Namespace: j.namespace(), Clock: j.Given.Clock}
 	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
 		for _, item := range items {
 			data := fleet.SecretData(item)

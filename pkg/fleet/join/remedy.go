@@ -35,4 +35,9 @@ const (
 	TakeName fleet.RemedyCode = "join.TakeName"
 	// UnjoinFirst unjoins the cluster from its current hub, or moves it.
 	UnjoinFirst fleet.RemedyCode = "join.UnjoinFirst"
+	// UnjoinKlusterlet unjoins the cluster from its current hub, or uses the Klusterlet that it
+	// is joined by.
+	UnjoinKlusterlet fleet.RemedyCode = "join.UnjoinKlusterlet"
+	// UnjoinOrAdd unjoins the cluster from its current hub, moves it, or joins a further hub.
+	UnjoinOrAdd fleet.RemedyCode = "join.UnjoinOrAdd"
 )

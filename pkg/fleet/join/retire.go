@@ -17,13 +17,14 @@ import (
 // removeOldRoles removes the agent's roles and bindings of earlier releases, whose names charts of
 // others use: only those with the agent's label that this program wrote. Bindings go first.
 func (j *join) removeOldRoles(ctx context.Context) error {
-	if j.Reads() || j.before == nil {
+	if j.Reads() || j.before == nil || j.Klusterlet != operatorv1.DefaultKlusterletName {
 		return nil
 	}
+	namespace := j.before.Klusterlet.AgentNamespace()
 	label := operatorv1.LabelCreatedByKlusterlet + "=" + operatorv1.DefaultKlusterletName
 	for _, q := range []fleet.Query{
-		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: j.before.Namespace(), Labels: label},
-		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: j.before.Namespace(), Labels: label},
+		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: namespace, Labels: label},
+		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: namespace, Labels: label},
 	} {
 		items, err := fleet.ListAll(ctx, j.Spoke, q)
 		if err != nil {

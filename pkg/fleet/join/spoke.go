@@ -30,13 +30,16 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	if err := fleet.AtLeast(j.Spoke, v, fleet.OldestManaged, "managed cluster"); err != nil {
 		return err
 	}
-	if j.before, err = member.Read(ctx, j.Spoke); err != nil {
+	if j.before, err = member.Read(ctx, j.Spoke, j.Klusterlet); err != nil {
 		return err
 	}
 	if err := j.checkLeaving(ctx); err != nil {
 		return err
 	}
 	if err := j.checkElsewhere(ctx); err != nil {
+		return err
+	}
+	if err := j.checkBeside(ctx); err != nil {
 		return err
 	}
 	j.published = publishedAddress(ctx, j.Spoke)
@@ -61,7 +64,7 @@ func publishedAddress(ctx context.Context, c *fleet.Cluster) []operatorv1.Server
 // checkLeaving refuses to install into namespaces that are being deleted with an earlier
 // agent: what is applied now would be deleted too.
 func (j *join) checkLeaving(ctx context.Context) error {
-	for _, name := range []string{operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn} {
+	for _, name := range []string{j.namespace(), operatorv1.NamespaceAgentAddOn} {
 		ns, err := j.Spoke.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fleet.Explain("reading namespace "+name, j.Spoke, err)
@@ -88,7 +91,32 @@ func (j *join) checkElsewhere(ctx context.Context) error {
 		return fleet.Refuse(fmt.Sprintf("%s is joined already, as %q", j.Spoke, name), "one agent has one name", fix)
 	}
 	if b.Hub != nil && !sameHub(b.Hub, j.agent) && !b.KnownAt(ctx, j.agent) {
-		return fleet.Refuse(fmt.Sprintf("%s is joined already, to another hub", j.Spoke), fmt.Sprintf("its agent uses %s, not %s", b.Hub.Server, j.agent.Server), fix)
+		return fleet.Refuse(fmt.Sprintf("%s is joined already, to another hub", j.Spoke), fmt.Sprintf("its agent uses %s, not %s", b.Hub.Server, j.agent.Server),
+			UnjoinOrAdd.On(j.Spoke, "cluster", b.Name))
+	}
+	return nil
+}
+
+// checkBeside refuses a second agent for one hub: both would apply works of the same names on the
+// same cluster.
+func (j *join) checkBeside(ctx context.Context) error {
+	klusterlets, err := typed.List[operatorv1.Klusterlet](ctx, j.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
+	}
+	for _, k := range klusterlets {
+		if k.Name == j.Klusterlet {
+			continue
+		}
+		b, err := member.Read(ctx, j.Spoke, k.Name)
+		if err != nil {
+			return err
+		}
+		if b == nil || b.Hub == nil || (!sameHub(b.Hub, j.agent) && !b.KnownAt(ctx, j.agent)) {
+			continue
+		}
+		return fleet.Refuse(fmt.Sprintf("%s is joined to this hub already, as %q", j.Spoke, b.Name), "klusterlet/"+k.Name+" declares its agent",
+			UnjoinKlusterlet.On(j.Spoke, "cluster", b.Name, "klusterlet", k.Name))
 	}
 	return nil
 }

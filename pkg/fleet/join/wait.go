@@ -31,8 +31,8 @@ func (j *join) register(ctx context.Context) error {
 	if !j.Wait && !j.Accept {
 		return nil
 	}
-	return workload.UnlessHopeless(ctx, j.Run, j.Spoke, types.NamespacedName{Namespace: operatorv1.NamespaceAgent, Name: member.Deployment},
-		j.followRegistration)
+	deployment := types.NamespacedName{Namespace: j.namespace(), Name: operatorv1.AgentDeployment(j.Klusterlet)}
+	return workload.UnlessHopeless(ctx, j.Run, j.Spoke, deployment, j.followRegistration)
 }
 
 // followRegistration follows the registration while the agent can still start.
@@ -175,5 +175,5 @@ func (j *join) blocker(ctx context.Context) *fleet.Blocker {
 				Fix: AskForToken.On(j.Spoke, "cluster", j.Name)}
 		}
 	}
-	return member.Blocker(ctx, j.Spoke)
+	return member.Blocker(ctx, j.Spoke, j.Klusterlet)
 }

@@ -15,32 +15,29 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Deployment is the name of the agent's Deployment in the compact layout.
-const Deployment = "klusterlet-agent"
-
-// Blocker looks on a managed cluster for what holds up its agent.
-func Blocker(ctx context.Context, spoke *fleet.Cluster) *fleet.Blocker {
+// Blocker looks on a managed cluster for what holds up the agent of a Klusterlet.
+func Blocker(ctx context.Context, spoke *fleet.Cluster, klusterlet string) *fleet.Blocker {
 	if spoke == nil {
 		return nil
 	}
-	if b := workload.Blocker(ctx, spoke, operatorv1.NamespaceAgent, Deployment); b != nil {
+	namespace, deployment := NamespaceFor(klusterlet), operatorv1.AgentDeployment(klusterlet)
+	if b := workload.Blocker(ctx, spoke, namespace, deployment); b != nil {
 		return b
 	}
-	k, err := typed.Get[operatorv1.Klusterlet](ctx, spoke.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
+	k, err := typed.Get[operatorv1.Klusterlet](ctx, spoke.Client, fleet.Klusterlets, "", klusterlet)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
-			return &fleet.Blocker{Cause: "klusterlet/klusterlet is gone", Fix: fleet.Advice("run join again")}
+			return &fleet.Blocker{Cause: "klusterlet/" + klusterlet + " is gone", Fix: fleet.Advice("run join again")}
 		}
 		return &fleet.Blocker{Cause: fleet.OneLine(err.Error())}
 	}
 	if c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionApplied); c != nil && c.Status == "False" {
 		return fleet.BlockedBy(c, nil)
 	}
-	logs := fleet.ShowLogs.On(spoke, "namespace", operatorv1.NamespaceAgent, "name", "klusterlet-agent")
+	logs := fleet.ShowLogs.On(spoke, "namespace", namespace, "name", deployment)
 	c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
 	if c == nil {
-		return &fleet.Blocker{Cause: "the agent has written no condition to klusterlet/klusterlet",
-			Fix: logs}
+		return &fleet.Blocker{Cause: "the agent has written no condition to klusterlet/" + klusterlet, Fix: logs}
 	}
 	if c.Status != "True" {
 		return nil

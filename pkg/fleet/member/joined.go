@@ -36,9 +36,9 @@ type State struct {
 	Name string
 }
 
-// Read reads what the cluster is joined as; nil when it is not joined.
-func Read(ctx context.Context, c *fleet.Cluster) (*State, error) {
-	k, err := typed.Get[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
+// Read reads what the cluster is joined as by a Klusterlet; nil when there is no such Klusterlet.
+func Read(ctx context.Context, c *fleet.Cluster, klusterlet string) (*State, error) {
+	k, err := typed.Get[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", klusterlet)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func Read(ctx context.Context, c *fleet.Cluster) (*State, error) {
 		return nil, fleet.Explain("reading the agent of "+c.String(), c, err)
 	}
 	j := &State{Klusterlet: k, Name: nameOf(k, nil)}
-	ns := j.Namespace()
+	ns := k.AgentNamespace()
 	secret, err := c.Client.Resource(fleet.Secrets).Namespace(ns).Get(ctx, operatorv1.SecretBootstrapHubKubeconfig, metav1.GetOptions{})
 	if err == nil {
 		j.Bootstrap = []byte(fleet.SecretValue(secret, clusterv1.SecretKeyKubeconfig))
@@ -79,14 +79,6 @@ func (j *State) KnownAt(ctx context.Context, e trust.Endpoint) bool {
 	defer cancel()
 	_, err = typed.Get[clusterv1.ManagedCluster](ctx, c.Client, fleet.ManagedClusters, "", j.Name)
 	return err == nil
-}
-
-// Namespace returns the namespace of the agent.
-func (j *State) Namespace() string {
-	if j != nil && j.Klusterlet.Spec.Namespace != "" {
-		return j.Klusterlet.Spec.Namespace
-	}
-	return operatorv1.NamespaceAgent
 }
 
 // Keeps reports whether the cluster is joined under this name to this hub, reached in this

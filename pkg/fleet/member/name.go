@@ -46,10 +46,7 @@ func nameOf(k *operatorv1.Klusterlet, access map[string][]byte) string {
 
 // ReadName reads the name of the agent of a Klusterlet.
 func ReadName(ctx context.Context, c *fleet.Cluster, k *operatorv1.Klusterlet) (string, error) {
-	namespace := k.Spec.Namespace
-	if namespace == "" {
-		namespace = operatorv1.NamespaceAgent
-	}
+	namespace := k.AgentNamespace()
 	s, err := typed.Get[corev1.Secret](ctx, c.Client, fleet.Secrets, namespace, clusterv1.SecretHubKubeconfig)
 	if apierrors.IsNotFound(err) {
 		return nameOf(k, nil), nil

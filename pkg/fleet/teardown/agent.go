@@ -222,6 +222,16 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 		if live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet {
 			continue
 		}
+		heir, err := a.heir(ctx)
+		if err != nil {
+			return err
+		}
+		if heir != "" {
+			if err := a.bequeath(ctx, agentDefinitions, live, heir); err != nil {
+				return err
+			}
+			continue
+		}
 		left, err := a.client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("listing %s: %w", kind.Resource, err)
@@ -236,6 +246,27 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// heir returns another Klusterlet of this cluster that is not being deleted; empty without one.
+// Its agent needs what all agents share: the definitions, whose objects would go with them, and
+// the namespace of add-ons.
+func (a *agentRemoval) heir(ctx context.Context) (string, error) {
+	remaining, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, k := range remaining {
+		if k.GetName() != a.o.Klusterlet && k.GetDeletionTimestamp() == nil {
+			return k.GetName(), nil
+		}
+	}
+	return "", nil
+}
+
+// bequeath labels an object that all agents share as another Klusterlet's.
+func (a *agentRemoval) bequeath(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, heir string) error {
+	return patchMetadata(ctx, a.client, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: heir}})
 }
 
 // disown removes our label and version from an object that stays.
@@ -255,10 +286,26 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	}
 	for _, ns := range agents {
 		if ns.GetName() != a.namespace() && ns.GetDeletionTimestamp() == nil {
-			return nil
+			return a.bequeathNamespace(ctx, ns.GetLabels()[operatorv1.LabelKlusterlet])
 		}
 	}
 	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)
+}
+
+// bequeathNamespace labels the namespace of add-on agents as another Klusterlet's, if it is
+// labelled as ours.
+func (a *agentRemoval) bequeathNamespace(ctx context.Context, heir string) error {
+	live, err := a.client.Resource(agentNamespaces).Get(ctx, operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading namespace %s: %w", operatorv1.NamespaceAgentAddOn, err)
+	}
+	if live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet {
+		return nil
+	}
+	return a.bequeath(ctx, agentNamespaces, live, heir)
 }
 
 func (a *agentRemoval) removeOwnNamespace(ctx context.Context) error {
@@ -319,7 +366,7 @@ func (a *agentRemoval) handOver(ctx context.Context) error {
 }
 
 // lastDefinition returns the definition of klusterlets, if it is ours and this is the last
-// Klusterlet.
+// Klusterlet. If it is ours and another Klusterlet stays, that one gets it.
 func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := a.client.Resource(agentDefinitions).Get(ctx, klusterletsDefinition, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -337,7 +384,7 @@ func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstru
 	}
 	for _, k := range left {
 		if k.GetName() != a.o.Klusterlet {
-			return nil, nil
+			return nil, a.bequeath(ctx, agentDefinitions, live, k.GetName())
 		}
 	}
 	return live, nil

@@ -20,7 +20,6 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -107,8 +106,7 @@ func agentsOf(ctx context.Context, c *fleet.Cluster) []tracedAgent {
 	var out []tracedAgent
 	for i := range list {
 		a := tracedAgent{ids: []string{string(list[i].UID)}, cluster: list[i].Spec.ClusterName}
-		j := &member.State{Klusterlet: &list[i]}
-		secret, err := c.Client.Resource(fleet.Secrets).Namespace(j.Namespace()).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
+		secret, err := c.Client.Resource(fleet.Secrets).Namespace(list[i].AgentNamespace()).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
 		if err == nil {
 			if name := fleet.SecretValue(secret, clusterv1.SecretKeyAgentName); name != "" {
 				a.ids = append(a.ids, name)

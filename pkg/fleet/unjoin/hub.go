@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
@@ -130,7 +130,7 @@ func (u *unjoin) agentTrouble(ctx context.Context) *fleet.Blocker {
 	if u.Spoke == nil {
 		return nil
 	}
-	return workload.Stopped(ctx, u.Spoke, u.agentNamespace(), agent.Deployment)
+	return workload.Stopped(ctx, u.Spoke, u.agentNamespace(), operatorv1.AgentDeployment(u.klusterlet()))
 }
 
 // deletionBlocker returns what holds up the deletion of a ManagedCluster.

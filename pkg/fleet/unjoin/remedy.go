@@ -10,6 +10,8 @@ const (
 	DetachByForce fleet.RemedyCode = "unjoin.DetachByForce"
 	// NameCluster names the cluster to unjoin.
 	NameCluster fleet.RemedyCode = "unjoin.NameCluster"
+	// NameKlusterlet names the Klusterlet, because several are joined under one name.
+	NameKlusterlet fleet.RemedyCode = "unjoin.NameKlusterlet"
 	// NameHub names the hub.
 	NameHub fleet.RemedyCode = "unjoin.NameHub"
 	// NameSpoke names the cluster, or goes on without it.

@@ -3,6 +3,7 @@
 package unjoin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Options struct {
 	Name string
 	// Spoke is the cluster; nil when it no longer exists, which requires Force.
 	Spoke *fleet.Cluster
+	// Klusterlet declares the agent that leaves; empty means the one that is joined under the
+	// name. A cluster with several hubs has several.
+	Klusterlet string
 	// Hub is the hub. Nil leaves the ManagedCluster there.
 	Hub *fleet.Cluster
 	// KeepWorks leaves what the hub's works applied on the cluster.
@@ -163,16 +167,11 @@ func (u *unjoin) readState(ctx context.Context) error {
 		if _, err := fleet.ServerVersion(ctx, u.Spoke); err != nil {
 			return err
 		}
-		k, err := typed.Get[operatorv1.Klusterlet](ctx, u.Spoke.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
-		switch {
-		case err == nil:
-			u.agent = k
-			if u.joinedAs, err = member.ReadName(ctx, u.Spoke, k); err != nil {
-				return err
-			}
-		case !apierrors.IsNotFound(err):
-			return fleet.Explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
-		default:
+		if err := u.findAgent(ctx); err != nil {
+			return err
+		}
+		if u.agent == nil {
+			var err error
 			if u.remnants, err = u.leftBehind(ctx, false); err != nil {
 				return err
 			}
@@ -195,6 +194,46 @@ func (u *unjoin) readState(ctx context.Context) error {
 	}
 	u.works, err = fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: fleet.ManifestWorks, Namespace: u.Name})
 	return fleet.Explain("listing the works of "+u.Name, u.Hub, err)
+}
+
+// findAgent finds the agent that is joined under the name. Without one it takes another, for the
+// refusal to name it; an agent without a name only where it is the only one.
+func (u *unjoin) findAgent(ctx context.Context) error {
+	klusterlets, err := typed.List[operatorv1.Klusterlet](ctx, u.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fleet.Explain("reading the agents of "+u.Spoke.String(), u.Spoke, err)
+	}
+	var named []string
+	for i := range klusterlets {
+		k := &klusterlets[i]
+		if u.Klusterlet != "" && k.Name != u.Klusterlet {
+			continue
+		}
+		name, err := member.ReadName(ctx, u.Spoke, k)
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == u.Name:
+			named = append(named, k.Name)
+			u.agent, u.joinedAs = k, name
+		case u.agent == nil && (name != "" || len(klusterlets) == 1 || u.Klusterlet != ""):
+			u.agent, u.joinedAs = k, name
+		}
+	}
+	if len(named) > 1 {
+		return fleet.Misuse(fmt.Sprintf("%s is joined as %q to several hubs", u.Spoke, u.Name), "by klusterlet "+strings.Join(named, " and klusterlet "),
+			NameKlusterlet.On(u.Spoke, "cluster", u.Name, "hub", u.hubContext(), "klusterlet", named[0]))
+	}
+	return nil
+}
+
+// klusterlet returns the name of the Klusterlet that leaves.
+func (u *unjoin) klusterlet() string {
+	if u.agent != nil {
+		return u.agent.Name
+	}
+	return cmp.Or(u.Klusterlet, operatorv1.DefaultKlusterletName)
 }
 
 func (u *unjoin) readApplied(ctx context.Context) error {
@@ -260,10 +299,10 @@ func (u *unjoin) plan() {
 }
 
 func (u *unjoin) agentNamespace() string {
-	if u.agent != nil && u.agent.Spec.Namespace != "" {
-		return u.agent.Spec.Namespace
+	if u.agent != nil {
+		return u.agent.AgentNamespace()
 	}
-	return operatorv1.NamespaceAgent
+	return member.NamespaceFor(u.klusterlet())
 }
 
 func (u *unjoin) describe(ctx context.Context) Plan {
@@ -297,7 +336,7 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 		// No agent is left to do its part.
 		patience = 0
 	}
-	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: operatorv1.DefaultKlusterletName, Namespace: u.agentNamespace(),
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.klusterlet(), Namespace: u.agentNamespace(),
 		Patience: patience, Progress: u.Detail})
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -345,7 +384,7 @@ func (u *unjoin) hasAgent() bool {
 // leftBehind returns what the agent's installation has left on the cluster. The definitions of kinds
 // that may outlive it, because objects of them stay, count only with definitions.
 func (u *unjoin) leftBehind(ctx context.Context, definitions bool) ([]string, error) {
-	out, err := fleet.Leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+operatorv1.DefaultKlusterletName)
+	out, err := fleet.Leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+u.klusterlet())
 	if err != nil || definitions {
 		return out, err
 	}

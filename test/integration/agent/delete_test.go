@@ -165,7 +165,7 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
 		k := s.klusterlet(t)
 		// The agent has only its own rights.
-		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount("klusterlet"))
 		client, _ := mortal(t, cfg, writes)
 		err := teardown.AgentItself(t.Context(), client, k, operatorv1.NamespaceAgent)
 		if err == nil {

@@ -33,7 +33,7 @@ func TestInstalledAgentRunsAsAPod(t *testing.T) {
 	h.join(t, "pod")
 	t.Logf("installation started to available %s", time.Since(started).Round(time.Millisecond))
 	await(t, func() bool {
-		u, err := s.client.Resource(deployments).Namespace(operatorv1.NamespaceAgent).Get(t.Context(), config.Deployment, metav1.GetOptions{})
+		u, err := s.client.Resource(deployments).Namespace(operatorv1.NamespaceAgent).Get(t.Context(), operatorv1.AgentDeployment("klusterlet"), metav1.GetOptions{})
 		require.NoError(t, err)
 		n, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
 		return n == 1

@@ -119,7 +119,7 @@ func (s *spoke) start(t *testing.T, args ...string) *agent {
 		args = []string{"run"}
 	}
 	dir := t.TempDir()
-	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount("klusterlet"))
 	if s.front != nil {
 		cfg.Host, cfg.CAData = s.front.url, s.front.ca
 	}

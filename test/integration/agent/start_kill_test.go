@@ -138,7 +138,7 @@ func startOnce(t *testing.T, h *hub, writes int) (finished bool) {
 	h.Claim(t, name)
 	s := newSpoke(t)
 	s.install(t, config.Options{ClusterName: name, BootstrapKubeconfig: h.bootstrap(t)})
-	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount("klusterlet"))
 	ctx, cancel := context.WithCancel(t.Context())
 	var approver sync.WaitGroup
 	approver.Go(func() { h.approveAll(ctx, name) })

@@ -20,7 +20,7 @@ import (
 var subjectAccessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 
 // agentUser is the user name of the agent on the managed cluster.
-const agentUser = "system:serviceaccount:open-cluster-management-agent:" + agentconfig.ServiceAccount
+var agentUser = "system:serviceaccount:open-cluster-management-agent:" + agentconfig.ServiceAccount("klusterlet")
 
 // may reports whether the cluster's authorizer allows a user something. It learns of
 // roles and bindings some time after they were written.

@@ -94,7 +94,7 @@ func newScene(t testing.TB) *scene {
 		UserName: "system:open-cluster-management:" + s.cluster + ":agent",
 		Groups:   []string{"system:open-cluster-management:" + s.cluster, "system:open-cluster-management:managed-clusters", "system:authenticated"},
 	}
-	spokeConfig := spoke.As(t, "open-cluster-management-agent", agentconfig.ServiceAccount)
+	spokeConfig := spoke.As(t, "open-cluster-management-agent", agentconfig.ServiceAccount("klusterlet"))
 	s.config = workagent.Config{
 		Hub: s.sent.On(hubConfig, "hub"), Spoke: s.sent.On(spokeConfig, "spoke"),
 		ClusterName: s.cluster, HubHash: id, AgentID: "agent-" + id[:8], Clock: s.clock, Log: log(t),

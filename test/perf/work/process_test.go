@@ -113,7 +113,7 @@ func (p *program) controlPlane(name string) *harness.Cluster {
 // environment.
 func (p *program) pod() {
 	p.t.Helper()
-	config := p.spokeCluster.As(p.t, operatorv1.NamespaceAgent, agentconfig.ServiceAccount)
+	config := p.spokeCluster.As(p.t, operatorv1.NamespaceAgent, agentconfig.ServiceAccount("klusterlet"))
 	files := filepath.Join(p.root, "var/run/secrets/kubernetes.io/serviceaccount")
 	require.NoError(p.t, os.MkdirAll(files, 0o700))
 	for name, content := range map[string]string{"token": config.BearerToken, "ca.crt": string(config.CAData), "namespace": operatorv1.NamespaceAgent} {
