@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -254,12 +255,9 @@ func (p *process) runWorksOnly(ctx context.Context, s agent.Session) func() {
 // after them.
 func (s *session) runWorks(ctx context.Context) error {
 	cfg := work.Config{
-		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: s.Settings.AgentName,
+		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: cmp.Or(s.Settings.WorkAgentID, s.Settings.AgentName, s.HubHash),
 		HubHash: s.HubHash, Pulse: s.pulse, Grace: s.Settings.EvictionGrace, Metrics: &s.process.workMetrics, Clock: s.process.clock, Log: s.log,
 		Workers: s.Settings.Workers, Feedback: feedback.Options{RawJSON: s.Settings.RawFeedback, MaxRawLength: s.Settings.MaxRawFeedback},
-	}
-	if cfg.AgentID == "" {
-		cfg.AgentID = s.HubHash
 	}
 	for wait := firstRestart; ; wait = min(wait*2, lastRestart) {
 		s.process.setWorkProblem(nil)

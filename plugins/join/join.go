@@ -58,6 +58,8 @@ type Options struct {
 	Layout string
 	// Rejoin moves the cluster from the hub or name that it has joined.
 	Rejoin bool
+	// Adopt takes the cluster over from another distribution.
+	Adopt bool
 	// Replace takes a name whose agent still reports.
 	Replace bool
 
@@ -121,6 +123,7 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations of the managed cluster, with the prefix agent.open-cluster-management.io/")
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
 	flags.BoolVar(&o.Rejoin, "rejoin", false, "move the cluster from the hub or name that it has now")
+	flags.BoolVar(&o.Adopt, "adopt", false, "take the cluster over from the agent of another distribution")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
 	flags.StringVar(&o.Klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the klusterlet; another name adds an agent for a further hub")
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
@@ -224,7 +227,7 @@ func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
 	out := &join.Options{Name: o.Name, Spoke: spoke, Klusterlet: o.Klusterlet, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
-		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Labels: map[string]string{}}
+		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Adopt: o.Adopt, Labels: map[string]string{}}
 	for k, v := range o.Labels {
 		out.Labels[k] = v
 	}

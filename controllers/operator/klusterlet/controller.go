@@ -205,7 +205,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 		}
 	}
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
-		s.Joined = credential.ReadKept(secret, true).Cluster()
+		s.Joined = credential.ReadKept(secret, true).Certified()
 	}
 	for _, other := range c.others.List() {
 		if other.DeletionTimestamp == nil {

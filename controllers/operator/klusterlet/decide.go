@@ -80,8 +80,8 @@ type State struct {
 	Registration credential.Report
 	// BootstrapSecret and HubSecret are the data of the secrets; nil when absent.
 	BootstrapSecret, HubSecret map[string][]byte
-	// Joined is the cluster named in the agent's certificate; empty without a certificate.
-	Joined string
+	// Joined is the identity in the agent's certificate; empty without a certificate.
+	Joined agent.Identity
 	// Bootstrap and Hub are what the hub grants to these secrets.
 	Bootstrap, Hub access.Answer
 	// Trouble is what fails in the communication with the hub.
@@ -134,18 +134,23 @@ func Decide(s State) Plan {
 	return p
 }
 
-// holdName keeps the name that the agent joined with. Any tool may have written another name
-// into the spec; only a new join changes the name.
+// holdName keeps the identity that the agent joined with. Any tool may have written another name
+// into the spec; only a new join changes the name. An agent that was adopted, or whose Klusterlet
+// was made again, keeps the name of its certificate.
 func (s State) holdName(asked *requested) {
-	if s.Joined == "" || asked.settings.ClusterName == s.Joined {
+	if s.Joined.Cluster == "" {
+		return
+	}
+	asked.settings.AgentName = s.Joined.Agent
+	if asked.settings.ClusterName == s.Joined.Cluster {
 		return
 	}
 	asked.addUnsupported(asked.settings.ClusterName != "", fmt.Sprintf(
 		"clusterName %s (the agent is joined as %s and keeps that name; kubectl ocm join %[2]s corrects the spec, "+
 			"kubectl ocm join %[1]s --rejoin takes another name)",
-		asked.settings.ClusterName, s.Joined,
+		asked.settings.ClusterName, s.Joined.Cluster,
 	))
-	asked.settings.ClusterName = s.Joined
+	asked.settings.ClusterName = s.Joined.Cluster
 }
 
 // removal is the plan for a Klusterlet that is being deleted: first everything

@@ -94,7 +94,7 @@ func TestServedKlusterlet(t *testing.T) {
 	require.Equal(
 		t,
 		&agent.Settings{
-			ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
+			ClusterName: "c1", AgentName: "uid", WorkAgentID: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
 		},
 		p.Settings,
 	)
@@ -420,7 +420,7 @@ func TestSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(serving(func(k *operatorv1.Klusterlet) { tc.change(&k.Spec) }))
 			want := &agent.Settings{
-				ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
+				ClusterName: "c1", AgentName: "uid", WorkAgentID: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
 			}
 			if tc.want != nil {
 				tc.want(want)
@@ -441,9 +441,11 @@ func TestSpec(t *testing.T) {
 
 func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 	edited := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "other" })
-	edited.Joined = "c1"
+	edited.Joined = agent.Identity{Cluster: "c1", Agent: "a1"}
 	p := Decide(edited)
 	require.Equal(t, "c1", p.Settings.ClusterName)
+	require.Equal(t, "a1", p.Settings.AgentName, "an adopted agent keeps its certificate")
+	require.Equal(t, string(edited.Klusterlet.UID), p.Settings.WorkAgentID)
 	require.False(t, p.Keep)
 	require.Equal(t, "False NotSupported", conditions(t, p)["SpecSupported"])
 	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
@@ -453,7 +455,7 @@ func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 	)
 
 	emptied := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "" })
-	emptied.Joined = "c1"
+	emptied.Joined = agent.Identity{Cluster: "c1", Agent: "a1"}
 	p = Decide(emptied)
 	require.Equal(t, "c1", p.Settings.ClusterName)
 	require.Equal(t, "True AllFieldsSupported", conditions(t, p)["SpecSupported"], "an empty name requests no name")

@@ -34,7 +34,7 @@ type requested struct {
 // readRequested reads the spec of a Klusterlet whose agent runs in namespace.
 func readRequested(k *operatorv1.Klusterlet, namespace string) requested {
 	r := requested{settings: agent.Settings{
-		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), Claims: true, AddOns: true,
+		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), WorkAgentID: string(k.UID), Claims: true, AddOns: true,
 		HealthPeriod: agent.DefaultHealthPeriod, MaxClaims: agent.DefaultMaxClaims,
 	}}
 	for _, e := range k.Spec.ExternalServerURLs {

@@ -50,6 +50,8 @@ type Settings struct {
 	// AgentName is the second half of the certificate's common name; empty means the name
 	// kept, or five random characters.
 	AgentName string
+	// WorkAgentID identifies the agent in AppliedManifestWorks; empty means AgentName.
+	WorkAgentID string
 	// ExternalServerURLs become the client configs of the ManagedCluster when it is created.
 	ExternalServerURLs []ServerURL
 	// Annotations are put on the ManagedCluster when it is created; all keys start with

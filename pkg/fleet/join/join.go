@@ -67,6 +67,9 @@ type Options struct {
 	NarrowRights bool
 	// Rejoin moves a cluster away from its current hub or name.
 	Rejoin bool
+	// Adopt takes a cluster over from the agent and the operator of another distribution of this
+	// API. The agent's identity and everything that works applied stay.
+	Adopt bool
 	// Replace takes the name from an agent that still reports: this cluster's own, removed
 	// without its hub knowing, or that of a cluster which is given up.
 	Replace bool
@@ -117,7 +120,9 @@ type join struct {
 	returns bool
 	// asked is the request with which an agent that got new access to its hub asks for a
 	// certificate there; empty while its current certificate is good enough.
-	asked  string
+	asked string
+	// others is another distribution's agent, to adopt; nil without one.
+	others *others
 	result Result
 }
 
@@ -132,7 +137,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.check(); err != nil {
 		return j.result, err
 	}
-	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.install, j.register} {
+	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.register} {
 		if err := phase(ctx); err != nil {
 			return j.result, r.Fail(err)
 		}
@@ -259,6 +264,12 @@ func (j *join) chooseAddress(ctx context.Context) error {
 // credentials prepares the content of the bootstrap secret. The current content is kept while
 // it is usable, because a change makes the agent register again.
 func (j *join) credentials(ctx context.Context) error {
+	if j.others != nil && j.before.Hub != nil {
+		// Another address of the hub would be another hub for the records of works.
+		j.bootstrap, j.result.Hub = j.before.Bootstrap, j.before.Hub.Server
+		j.agent = trust.Endpoint{Server: j.before.Hub.Server, CA: j.before.Hub.CAData, ProxyURL: j.before.Hub.ProxyURL}
+		return nil
+	}
 	if j.before.Keeps(j.Name, j.agent) && ((j.before.Registered && !j.unknown) || j.before.Usable(ctx)) {
 		j.bootstrap = j.before.Bootstrap
 		return nil
@@ -299,7 +310,9 @@ func (j *join) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.result.Action = agentAction(changes)
+	if j.result.Action = agentAction(changes); j.others != nil {
+		j.result.Action = fleet.Configured // only its agent is new
+	}
 	if err := j.removeOldRoles(ctx); err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 const (
 	// AcceptThere names the hub, or accepts the cluster there.
 	AcceptThere fleet.RemedyCode = "join.AcceptThere"
+	// Adopt takes the cluster over from another distribution.
+	Adopt fleet.RemedyCode = "join.Adopt"
 	// AskForToken joins again with a token from the administrator.
 	AskForToken fleet.RemedyCode = "join.AskForToken"
 	// AwaitCluster waits until a cluster is gone from the hub.

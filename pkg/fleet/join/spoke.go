@@ -42,6 +42,9 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	if err := j.checkBeside(ctx); err != nil {
 		return err
 	}
+	if err := j.checkOthers(ctx); err != nil {
+		return err
+	}
 	j.published = publishedAddress(ctx, j.Spoke)
 	j.Done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
 	return nil

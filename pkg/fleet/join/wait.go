@@ -37,6 +37,9 @@ func (j *join) register(ctx context.Context) error {
 
 // followRegistration follows the registration while the agent can still start.
 func (j *join) followRegistration(ctx context.Context) error {
+	if err := j.awaitTakeOver(ctx); err != nil {
+		return err
+	}
 	if err := j.followRepointed(ctx); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ var clusterWordings = wordings{
 	clusterset.Move:            "add --move to take it out of there",
 
 	join.AcceptThere:      "name the hub's context by --hub-context, or accept there: kubectl ocm accept {{.cluster}}",
+	join.Adopt:            "add --adopt to take the cluster over: what works applied, and the agent's identity, stay",
 	join.AskForToken:      "ask the hub's administrator for a new token, then unjoin and join again: kubectl ocm unjoin {{.cluster}}{{.on}}",
 	join.AwaitCluster:     "wait until it is gone: kubectl get managedcluster {{.cluster}}{{.on}}",
 	join.FinishUnjoin:     "finish that first: kubectl ocm unjoin {{.cluster}}{{.on}}",

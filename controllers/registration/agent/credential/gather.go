@@ -91,7 +91,7 @@ func (c *Controller) identity(s State) agent.Identity {
 		return ""
 	}
 	return agent.Identity{
-		Cluster: first(settings.ClusterName, s.Kept.Cluster(), kept.Cluster, pending.Cluster, c.made.Cluster),
+		Cluster: first(settings.ClusterName, s.Kept.Certified().Cluster, kept.Cluster, pending.Cluster, c.made.Cluster),
 		Agent:   first(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
 	}
 }

@@ -123,13 +123,13 @@ func (k Kept) HubID() string {
 	return k.Config.ID()
 }
 
-// Cluster returns the cluster name the stored certificate is for; empty without one.
-func (k Kept) Cluster() string {
+// Certified returns the identity the stored certificate is for; empty without one.
+func (k Kept) Certified() agent.Identity {
 	if k.Leaf == nil {
-		return ""
+		return agent.Identity{}
 	}
 	a, _ := identity.ParseUser(k.Leaf.Subject.CommonName)
-	return a.Cluster
+	return agent.Identity{Cluster: a.Cluster, Agent: a.Name}
 }
 
 // ReadKept parses the hub secret; ok is false when there is none.

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+const (
+	// othersOperator is the Deployment of the operator that serves Klusterlets in the other
+	// distributions of this API.
+	othersOperator = "klusterlet"
+	// othersLock is the lease of an agent that runs as one process.
+	othersLock = "klusterlet-agent-lock"
+	// labelOLM is on what the Operator Lifecycle Manager installed, and puts back.
+	labelOLM = "olm.owner"
+)
+
+var (
+	rbacVersion = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	leaseKind   = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+)
+
+// others is what another distribution of this API runs for our Klusterlet.
+type others struct {
+	// operator serves Klusterlets; nil when there is none, or when it is scaled to zero.
+	operator *appsv1.Deployment
+	// agents are the Deployments of the agent.
+	agents []appsv1.Deployment
+}
+
+// readOthers looks for the operator and the agent of another distribution.
+func (j *join) readOthers(ctx context.Context) (others, error) {
+	var found others
+	d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, operatorv1.NamespaceOperator, othersOperator)
+	switch {
+	case err == nil && !workload.ScaledDown(d):
+		found.operator = d
+	case err != nil && !apierrors.IsNotFound(err):
+		return found, fleet.Explain("looking for another operator", j.Spoke, err)
+	}
+	list, err := typed.List[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, j.namespace(), metav1.ListOptions{})
+	if err != nil {
+		return found, fleet.Explain("looking for another agent", j.Spoke, err)
+	}
+	names := []string{operatorv1.AgentDeployment(j.Klusterlet), j.Klusterlet + "-registration-agent", j.Klusterlet + "-work-agent"}
+	for _, d := range list {
+		if slices.Contains(names, d.Name) && !runsOurs(&d) {
+			found.agents = append(found.agents, d)
+		}
+	}
+	return found, nil
+}
+
+// runsOurs reports whether a Deployment runs our agent, whoever installed it. Agents of other
+// distributions are started by a command.
+func runsOurs(d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		return len(c.Command) == 0 && len(c.Args) > 0 && c.Args[0] == "run"
+	})
+}
+
+// checkOthers refuses to run two agents under one identity, and what cannot be adopted.
+func (j *join) checkOthers(ctx context.Context) error {
+	found, err := j.readOthers(ctx)
+	if err != nil || (found.operator == nil && len(found.agents) == 0) {
+		return err
+	}
+	j.others = &found
+	first := found.operator
+	if first == nil {
+		first = &found.agents[0]
+	}
+	message := j.Spoke.String() + " has the agent of another distribution"
+	cause := fmt.Sprintf("deployment %s/%s runs %s", first.Namespace, first.Name, hub.ImageOf(first))
+	switch {
+	case !j.Adopt:
+		return fleet.Refuse(message, cause, Adopt.With())
+	case j.before == nil:
+		return fleet.Refuse(message, "there is no klusterlet/"+j.Klusterlet+" to adopt: "+cause, fleet.Advice("remove that operator, then join"))
+	case strings.Contains(string(j.before.Klusterlet.Spec.DeployOption.Mode), "Hosted"):
+		return fleet.Refuse(message, "klusterlet/"+j.Klusterlet+" is hosted on another cluster", fleet.Advice("change its deployOption.mode to Singleton first"))
+	case first.Labels[labelOLM] != "":
+		return fleet.Refuse(message, "the Operator Lifecycle Manager would start it again: "+cause,
+			fleet.Advice("delete its Subscription and ClusterServiceVersion, which keeps the Klusterlet; then run the same command again"))
+	}
+	return j.checkOtherKlusterlets(ctx)
+}
+
+// checkOtherKlusterlets refuses to stop an operator that serves another Klusterlet, too.
+func (j *join) checkOtherKlusterlets(ctx context.Context) error {
+	klusterlets, err := typed.List[operatorv1.Klusterlet](ctx, j.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	if err != nil {
+		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
+	}
+	for _, k := range klusterlets {
+		d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, k.AgentNamespace(), operatorv1.AgentDeployment(k.Name))
+		if k.Name == j.Klusterlet || (err == nil && runsOurs(d)) {
+			continue
+		}
+		return fleet.Refuse("the operator on "+j.Spoke.String()+" serves another Klusterlet, too", "klusterlet/"+k.Name+" would be left without an agent",
+			fleet.Advice("remove that Klusterlet, or leave this cluster to that operator"))
+	}
+	return nil
+}
+
+// stopOthers stops the other operator, which stays scaled to zero for the way back, and removes
+// its agent. The Klusterlet, the secrets and everything that works applied stay.
+func (j *join) stopOthers(ctx context.Context) error {
+	if j.others == nil || j.Reads() {
+		return nil
+	}
+	j.Step("other agent stopped")
+	if d := j.others.operator; d != nil {
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"replicas":0}}`, d.UID)
+		_, err := j.Spoke.Client.Resource(fleet.Deployments).Namespace(d.Namespace).Patch(ctx, d.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: fleet.FieldManager})
+		if err != nil {
+			return fleet.Explain("scaling deployment "+d.Namespace+"/"+d.Name+" to zero", j.Spoke, err)
+		}
+		if err := j.awaitDeployment(ctx, d, func(live *appsv1.Deployment) bool {
+			return live.Status.ObservedGeneration >= live.Generation && live.Status.Replicas == 0
+		}); err != nil {
+			return err
+		}
+	}
+	for i := range j.others.agents {
+		d := &j.others.agents[i]
+		// Its pods go first, so that two agents never run at once.
+		policy := metav1.DeletePropagationForeground
+		err := j.Spoke.Client.Resource(fleet.Deployments).Namespace(d.Namespace).Delete(ctx, d.Name,
+			metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &d.UID}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fleet.Explain("removing deployment "+d.Namespace+"/"+d.Name, j.Spoke, err)
+		}
+		if err := j.awaitDeployment(ctx, d, func(live *appsv1.Deployment) bool { return live.UID != d.UID }); err != nil {
+			return err
+		}
+	}
+	if err := j.dropOthersRights(ctx); err != nil {
+		return err
+	}
+	j.Done("klusterlet/" + j.Klusterlet + " and what works applied stay")
+	return nil
+}
+
+// awaitDeployment waits until a Deployment is gone or as it is wanted.
+func (j *join) awaitDeployment(ctx context.Context, d *appsv1.Deployment, done func(*appsv1.Deployment) bool) error {
+	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Deployments, Namespace: d.Namespace, Name: d.Name, Clock: j.Given.Clock}
+	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		if len(items) == 0 {
+			return true, nil
+		}
+		live, err := typed.FromUnstructured[appsv1.Deployment](items[0])
+		return err == nil && done(live), err
+	})
+	return j.TimedOut(ctx, err, "the pods of deployment "+d.Namespace+"/"+d.Name+" to end", nil)
+}
+
+// dropOthersRights removes the rights of the other agent, whose ServiceAccount has the name of
+// ours, and the lease that it held. Its operator makes them again on the way back.
+func (j *join) dropOthersRights(ctx context.Context) error {
+	gone := []*unstructured.Unstructured{fleet.Named(leaseKind, j.namespace(), othersLock)}
+	for _, name := range agent.FormerRights() {
+		name, ok := strings.CutPrefix(name, "open-cluster-management:")
+		if !ok {
+			continue // the role of the operator itself
+		}
+		name = "open-cluster-management:" + strings.Replace(name, operatorv1.DefaultKlusterletName, j.Klusterlet, 1)
+		for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
+			gone = append(gone, fleet.Named(rbacVersion.WithKind(kind), "", name))
+		}
+		for _, kind := range []string{"RoleBinding", "Role"} {
+			gone = append(gone, fleet.Named(rbacVersion.WithKind(kind), j.namespace(), name))
+		}
+	}
+	for _, u := range gone {
+		if err := fleet.Remove(ctx, j.Spoke, u); err != nil {
+			return fleet.Explain("removing "+fleet.Describe(u), j.Spoke, err)
+		}
+	}
+	return nil
+}
+
+// awaitTakeOver waits until our agent serves the Klusterlet: it alone writes condition
+// SpecSupported. What the hub says of the cluster may still be about the other agent.
+func (j *join) awaitTakeOver(ctx context.Context) error {
+	if j.others == nil {
+		return nil
+	}
+	j.Step("agent takes over")
+	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Klusterlets, Name: j.Klusterlet, Clock: j.Given.Clock}
+	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		if len(items) == 0 {
+			return false, errors.New("klusterlet/" + j.Klusterlet + " was deleted meanwhile")
+		}
+		conditions := fleet.ConditionsOf(items[0])
+		return apimeta.FindStatusCondition(conditions, "SpecSupported") != nil &&
+			apimeta.IsStatusConditionFalse(conditions, operatorv1.ConditionHubConnectionDegraded), nil
+	})
+	if err != nil {
+		return j.TimedOut(ctx, err, "the agent to take over", j.blocker)
+	}
+	j.Done("with the identity that it had")
+	return nil
+}
