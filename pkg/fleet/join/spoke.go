@@ -108,8 +108,8 @@ func (j *join) checkBeside(ctx context.Context) error {
 		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
 	}
 	for _, k := range klusterlets {
-		if k.Name == j.Klusterlet {
-			continue
+		if k.Name == j.Klusterlet || k.AgentNamespace() == j.namespace() {
+			continue // without a namespace of its own it has no agent
 		}
 		b, err := member.Read(ctx, j.Spoke, k.Name)
 		if err != nil {
