@@ -284,9 +284,18 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	declared, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	leaving := map[string]bool{}
+	for _, k := range declared {
+		leaving[k.GetName()] = k.GetDeletionTimestamp() != nil
+	}
 	for _, ns := range agents {
-		if ns.GetName() != a.namespace() && ns.GetDeletionTimestamp() == nil {
-			return a.bequeathNamespace(ctx, ns.GetLabels()[operatorv1.LabelKlusterlet])
+		// The Klusterlet of a hosted agent is on another cluster.
+		if other := ns.GetLabels()[operatorv1.LabelKlusterlet]; ns.GetName() != a.namespace() && ns.GetDeletionTimestamp() == nil && !leaving[other] {
+			return a.bequeathNamespace(ctx, other)
 		}
 	}
 	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)

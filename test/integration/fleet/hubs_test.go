@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -68,10 +69,12 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	require.Equal(t, "second", ownerOfShared(t, spoke))
 	greet("greeting-of-second", "edge", "second")
 
-	// The last one leaves nothing.
-	require.Zero(t, run(t, "unjoin", "edge", "--context", "spoke", "--hub-context", "second", "--yes", "--timeout", "90s").code)
-	require.Empty(t, running(t, spoke))
-	require.Equal(t, empty, inventory(t, spoke))
+	// Both leave at once, and leave nothing.
+	require.Zero(t, run(t, first...).code)
+	require.Zero(t, run(t, "work", "delete", "web", "-c", "edge", "--context", "second", "--yes").code)
+	require.Eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, time.Minute, 100*time.Millisecond)
+	typeLine(t, "kubectl delete klusterlet klusterlet second --timeout 60s --context spoke")
+	require.Eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, time.Minute, 200*time.Millisecond)
 }
 
 // ownerOfShared returns the Klusterlet that all objects are labelled with that agents share.
