@@ -3,10 +3,12 @@
 package reconcile
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"slices"
+
+	"k8s.io/client-go/util/workqueue"
 )
 
 // parallel is how many writes of a Parallel plan are in flight at a time.
@@ -16,31 +18,19 @@ const parallel = 8
 // 1. A failing item does not stop the others.
 func each[T any](list []T, limit int, do func(T) error) error {
 	errs := make([]error, len(list))
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
-			errs[i] = do(list[i])
+	one := func(i int) { errs[i] = do(list[i]) }
+	if limit == 1 {
+		// Here a panic ends only the pass.
+		for i := range list {
+			one(i)
 		}
-	}
-	if limit = min(limit, len(list)); limit <= 1 {
-		work()
 	} else {
-		var wg sync.WaitGroup
-		for range limit {
-			wg.Go(work)
-		}
-		wg.Wait()
+		workqueue.ParallelizeUntil(context.Background(), limit, len(list), one)
 	}
-	var failed failures
-	for _, err := range errs {
-		if err != nil {
-			failed = append(failed, err)
-		}
+	if failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(failed) > 0 {
+		return failures(failed)
 	}
-	if len(failed) == 0 {
-		return nil
-	}
-	return failed
+	return nil
 }
 
 // shown is how many errors a message quotes.
@@ -52,15 +42,11 @@ type failures []error
 
 // Error joins the first errors, one per line.
 func (f failures) Error() string {
-	var lines []string
-	for i, err := range f {
-		if i == shown {
-			lines = append(lines, fmt.Sprintf("and %d more", len(f)-shown))
-			break
-		}
-		lines = append(lines, err.Error())
+	text := errors.Join(f[:min(len(f), shown)]...).Error()
+	if more := len(f) - shown; more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
 	}
-	return strings.Join(lines, "\n")
+	return text
 }
 
 // Unwrap returns all errors.

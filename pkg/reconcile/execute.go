@@ -3,23 +3,25 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/clock"
-
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
@@ -109,12 +111,12 @@ func (e *Executor) replaceSpec(
 		{"op": "add", "path": "/spec", "value": spec},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encoding the spec of %s %s: %w", live.GetKind(), name(live), err)
+		return nil, fmt.Errorf("encoding the spec of %s %s: %w", live.GetKind(), klog.KObj(live), err)
 	}
 	out, err := e.client.Resource(resource).Namespace(live.GetNamespace()).
 		Patch(ctx, live.GetName(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: e.Manager()})
 	if err != nil {
-		return nil, fmt.Errorf("replacing the spec of %s %s: %w", live.GetKind(), name(live), err)
+		return nil, fmt.Errorf("replacing the spec of %s %s: %w", live.GetKind(), klog.KObj(live), err)
 	}
 	return out, nil
 }
@@ -150,35 +152,46 @@ func Delete(ctx context.Context, client dynamic.Interface, t Target) error {
 	return nil
 }
 
+// patch sends a part of p, unless it is empty, and follows the object's version.
 func (e *Executor) patch(ctx context.Context, p *objectPatch, body map[string]any, subresource string) error {
 	if len(body) == 0 {
 		return nil
 	}
-	meta, ok := body["metadata"].(map[string]any)
-	if !ok {
-		meta = map[string]any{}
-		body["metadata"] = meta
+	live, err := e.mergePatch(ctx, p.at, body, subresource)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.gone = true
+		return nil
+	case err != nil:
+		return err
 	}
-	meta["uid"], meta["resourceVersion"] = string(p.uid), p.version
+	p.at.Version = live.GetResourceVersion()
+	return nil
+}
+
+// mergePatch changes the object that t names, on the condition that it has t's uid and
+// resourceVersion, and returns the result.
+func (e *Executor) mergePatch(ctx context.Context, t Target, body map[string]any, subresource string) (*unstructured.Unstructured, error) {
+	meta := map[string]any{}
+	given, _ := body["metadata"].(map[string]any)
+	maps.Copy(meta, given)
+	meta["uid"], meta["resourceVersion"] = string(t.UID), t.Version
+	body = maps.Clone(body)
+	body["metadata"] = meta
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", p, err)
+		return nil, fmt.Errorf("encoding the patch of %s: %w", t, err)
 	}
 	var sub []string
 	if subresource != "" {
 		sub = []string{subresource}
 	}
-	live, err := e.client.Resource(p.resource).Namespace(p.key.Namespace).
-		Patch(ctx, p.key.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: e.Manager()}, sub...)
-	if apierrors.IsNotFound(err) {
-		p.gone = true
-		return nil
-	}
+	live, err := e.client.Resource(t.Resource).Namespace(t.Namespace).
+		Patch(ctx, t.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: e.Manager()}, sub...)
 	if err != nil {
-		return fmt.Errorf("patching %s: %w", p, err)
+		return nil, fmt.Errorf("patching %s: %w", t, err)
 	}
-	p.version = live.GetResourceVersion()
-	return nil
+	return live, nil
 }
 
 // send writes the events of a plan that go with the status, or the others. Failures are
@@ -200,19 +213,7 @@ var eventsResource = schema.GroupVersionResource{Group: "events.k8s.io", Version
 const maxNote = 1024
 
 func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) error {
-	namespace := ev.Namespace
-	if namespace == "" {
-		namespace = regarding.GetNamespace()
-	}
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	if ev.Action == "" {
-		ev.Action = ev.Reason
-	}
-	if ev.Reporter == "" {
-		ev.Reporter = e.Manager()
-	}
+	namespace := cmp.Or(ev.Namespace, regarding.GetNamespace(), metav1.NamespaceDefault)
 	gvk := regarding.GetObjectKind().GroupVersionKind()
 	now := e.clock.Now()
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -225,9 +226,9 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 		"eventTime":           now.UTC().Format(metav1.RFC3339Micro),
 		"type":                ev.Type,
 		"reason":              ev.Reason,
-		"action":              ev.Action,
+		"action":              cmp.Or(ev.Action, ev.Reason),
 		"note":                excerpt.Within(ev.Message, maxNote),
-		"reportingController": ev.Reporter,
+		"reportingController": cmp.Or(ev.Reporter, e.Manager()),
 		"reportingInstance":   e.Manager(),
 		"regarding": map[string]any{
 			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
@@ -252,17 +253,14 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 // eventName returns a name that is unique by time, as client-go's recorders do. An event
 // that is sent once is named by its object and reason instead.
 func eventName(regarding Object, ev Event, now time.Time) string {
-	if ev.Once {
-		return fmt.Sprintf("%s.%x", regarding.GetName(), onceOf(regarding, ev))
+	if !ev.Once {
+		return fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano())
 	}
-	return fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano())
-}
-
-func onceOf(regarding Object, ev Event) digest.Sum {
-	if ev.Of == "" {
-		return digest.OfParts(string(regarding.GetUID()), ev.Reason)
+	which := []string{string(regarding.GetUID()), ev.Reason}
+	if ev.Of != "" {
+		which = append(which, ev.Of)
 	}
-	return digest.OfParts(string(regarding.GetUID()), ev.Reason, ev.Of)
+	return fmt.Sprintf("%s.%x", regarding.GetName(), digest.OfParts(which...))
 }
 
 // ResourceOf returns the resource of a kind that this project itself writes; their plurals

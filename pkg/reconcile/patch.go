@@ -14,19 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
 // objectPatch is the difference between the gathered object and the decided one, as the
 // three writes that Execute sends.
 type objectPatch struct {
-	resource schema.GroupVersionResource
-	key      Key
-	uid      types.UID
-	version  string
-	gone     bool
-
+	// at is the object in its newest version that is known.
+	at     Target
+	gone   bool
 	object Object
 	// before and after are nil while nothing differs: most passes change nothing, and a
 	// process that starts makes an objectPatch for every object there is.
@@ -34,16 +30,11 @@ type objectPatch struct {
 }
 
 func newObjectPatch(before, after Object) (*objectPatch, error) {
-	gvk := before.GetObjectKind().GroupVersionKind()
-	if gvk.Empty() {
-		return nil, fmt.Errorf("reconciling %s: its apiVersion and kind are not set", name(before))
+	if before.GetObjectKind().GroupVersionKind().Empty() {
+		return nil, fmt.Errorf("reconciling %s: its apiVersion and kind are not set", klog.KObj(before))
 	}
-	p := &objectPatch{
-		resource: ResourceOf(gvk),
-		key:      Key{Namespace: before.GetNamespace(), Name: before.GetName()},
-		uid:      before.GetUID(), version: before.GetResourceVersion(),
-		object: before,
-	}
+	p := &objectPatch{at: targetOf(before), object: before}
+	p.at.UID, p.at.Version = before.GetUID(), before.GetResourceVersion()
 	if after == nil || reflect.ValueOf(after).IsNil() || reflect.DeepEqual(before, after) {
 		return p, nil
 	}
@@ -65,30 +56,34 @@ func content(o Object) (map[string]any, error) {
 	}
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", name(o), err)
+		return nil, fmt.Errorf("encoding %s: %w", klog.KObj(o), err)
 	}
 	return m, nil
 }
 
-// String names the object for messages.
-func (p *objectPatch) String() string {
-	if p.key.Namespace == "" {
-		return p.resource.Resource + " " + p.key.Name
-	}
-	return p.resource.Resource + " " + p.key.String()
-}
-
-// main returns the patch of metadata and spec. Finalizers that the decision drops are kept
-// here; release drops them.
+// main returns the patch of metadata and spec. Of metadata it changes what a loop may
+// change: labels, annotations, owner references and finalizers. Finalizers that the decision
+// drops are kept here; release drops them.
 func (p *objectPatch) main() map[string]any {
-	out := map[string]any{}
-	if d := p.metadata(p.keptFinalizers()); len(d) > 0 {
-		out["metadata"] = d
+	diff, _ := difference(p.before, p.after)
+	out, _ := diff.(map[string]any)
+	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(out, key)
 	}
-	for _, key := range fields(p.before, p.after) {
-		if d, differ := difference(p.before[key], p.after[key]); differ {
-			out[key] = d
+	before, _ := p.before["metadata"].(map[string]any)
+	after, _ := p.after["metadata"].(map[string]any)
+	meta := map[string]any{}
+	for _, key := range []string{"labels", "annotations", "ownerReferences"} {
+		if d, differ := difference(before[key], after[key]); differ {
+			meta[key] = d
 		}
+	}
+	// All present ones are kept, so only new ones make a difference.
+	if kept := p.keptFinalizers(); len(kept) != len(finalizers(p.before)) {
+		meta["finalizers"] = kept
+	}
+	if len(meta) > 0 {
+		out["metadata"] = meta
 	}
 	return out
 }
@@ -104,9 +99,8 @@ func (p *objectPatch) status() map[string]any {
 
 // release returns the patch that drops finalizers.
 func (p *objectPatch) release() map[string]any {
-	kept := p.keptFinalizers()
 	want := finalizers(p.after)
-	if len(kept) == len(want) || p.gone {
+	if len(p.keptFinalizers()) == len(want) || p.gone {
 		return nil
 	}
 	return map[string]any{"metadata": map[string]any{"finalizers": want}}
@@ -123,103 +117,44 @@ func (p *objectPatch) keptFinalizers() []string {
 	return out
 }
 
-// metadata returns the difference in the parts of metadata that a loop may change: labels,
-// annotations, owner references and finalizers.
-func (p *objectPatch) metadata(want []string) map[string]any {
-	b, _ := p.before["metadata"].(map[string]any)
-	a, _ := p.after["metadata"].(map[string]any)
-	out := map[string]any{}
-	for _, key := range []string{"labels", "annotations", "ownerReferences"} {
-		if d, differ := difference(b[key], a[key]); differ {
-			out[key] = d
-		}
-	}
-	have := finalizers(p.before)
-	if !sameSet(have, want) {
-		out["finalizers"] = want
-	}
-	return out
+// conditioned holds the conditions of an object of any kind.
+type conditioned struct {
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+	} `json:"status"`
 }
 
-// setFailure sets the condition that the plan wants after a failure.
-func (p *objectPatch) setFailure(c metav1.Condition, err error, now time.Time) error {
-	c.Message = strings.TrimSpace(c.Message + " " + oneLine(err))
+// setFailure sets the condition that the plan wants after a failure. A lasting failure keeps
+// its transition time and is not written again: the stored condition counts, not the planned
+// one.
+func (p *objectPatch) setFailure(c metav1.Condition, failure error, now time.Time) error {
+	c.Message = strings.TrimSpace(c.Message + " " + strings.ReplaceAll(failure.Error(), "\n", "; "))
 	if p.before == nil {
 		if err := p.compare(p.object); err != nil {
 			return err
 		}
 	}
-	var conditions []metav1.Condition
-	status, _ := p.after["status"].(map[string]any)
-	if status == nil {
-		status = map[string]any{}
+	var stored, planned conditioned
+	convert := runtime.DefaultUnstructuredConverter
+	if err := errors.Join(convert.FromUnstructured(p.before, &stored), convert.FromUnstructured(p.after, &planned)); err != nil {
+		return fmt.Errorf("reading the conditions of %s: %w", p.at, err)
 	}
-	holder := struct {
-		Conditions []metav1.Condition `json:"conditions,omitempty"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": status["conditions"]}, &holder); err != nil {
-		return fmt.Errorf("reading the conditions of %s: %w", p, err)
-	}
-	conditions = p.asBefore(holder.Conditions, c.Type)
-	SetCondition(&conditions, c, now)
-	holder.Conditions = conditions
-	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder)
-	if err != nil {
-		return fmt.Errorf("writing the conditions of %s: %w", p, err)
-	}
-	status["conditions"] = m["conditions"]
-	p.after["status"] = status
-	return nil
-}
-
-// asBefore replaces the planned condition of a type by the stored one, so that a lasting
-// failure keeps its transition time and is not written again.
-func (p *objectPatch) asBefore(planned []metav1.Condition, kind string) []metav1.Condition {
-	stored := struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
-	}{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(p.before, &stored) != nil {
-		return planned
-	}
-	was := apimeta.FindStatusCondition(stored.Status.Conditions, kind)
-	is := apimeta.FindStatusCondition(planned, kind)
+	was, is := apimeta.FindStatusCondition(stored.Status.Conditions, c.Type), apimeta.FindStatusCondition(planned.Status.Conditions, c.Type)
 	if was != nil && is != nil {
 		*is = *was
 	}
-	return planned
-}
-
-// oneLine returns the message of joined errors on one line.
-func oneLine(err error) string {
-	var lines []string
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		lines = append(lines, line)
+	SetCondition(&planned.Status.Conditions, c, now)
+	m, err := convert.ToUnstructured(&planned)
+	if err != nil {
+		return fmt.Errorf("writing the conditions of %s: %w", p.at, err)
 	}
-	return strings.Join(lines, "; ")
+	conditions, _, _ := unstructured.NestedFieldNoCopy(m, "status", "conditions")
+	return unstructured.SetNestedField(p.after, conditions, "status", "conditions")
 }
 
 func finalizers(object map[string]any) []string {
 	f, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
 	return f
-}
-
-func sameSet(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
-}
-
-// fields returns the top-level fields other than identity, metadata and status.
-func fields(a, b map[string]any) []string {
-	var out []string
-	for _, m := range []map[string]any{a, b} {
-		for key := range m {
-			if key != "apiVersion" && key != "kind" && key != "metadata" && key != "status" && !slices.Contains(out, key) {
-				out = append(out, key)
-			}
-		}
-	}
-	return out
 }
 
 // difference returns the JSON merge patch that turns a into b, and whether they differ.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
 // Object is a typed API object, as a pointer, with apiVersion and kind set.
@@ -100,14 +101,7 @@ type Plan struct {
 func Run[O Object, S any](ctx context.Context, e *Executor, obj O, gather func(context.Context, O) (S, error), decide func(S) Plan) (Result, error) {
 	state, err := gather(ctx, obj)
 	if err != nil {
-		return Result{}, fmt.Errorf("gathering for %s: %w", name(obj), err)
+		return Result{}, fmt.Errorf("gathering for %s: %w", klog.KObj(obj), err)
 	}
 	return e.Execute(ctx, obj, decide(state))
-}
-
-func name(o metav1.Object) string {
-	if o.GetNamespace() == "" {
-		return o.GetName()
-	}
-	return o.GetNamespace() + "/" + o.GetName()
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -60,10 +60,7 @@ type Target struct {
 
 // String names the target for messages: "roles c1/x".
 func (t Target) String() string {
-	if t.Namespace == "" {
-		return t.Resource.Resource + " " + t.Name
-	}
-	return t.Resource.Resource + " " + t.Namespace + "/" + t.Name
+	return t.Resource.Resource + " " + klog.KRef(t.Namespace, t.Name).String()
 }
 
 // bare returns the target without UID and version.
@@ -98,7 +95,7 @@ func (a Apply) send(ctx context.Context, e *Executor) (*unstructured.Unstructure
 	}
 	intent, err := json.Marshal(u)
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s %s: %w", u.GetKind(), name(u), err)
+		return nil, fmt.Errorf("encoding %s %s: %w", u.GetKind(), klog.KObj(u), err)
 	}
 	at := targetOf(u)
 	if e.applied.unchanged(at, intent, a.LiveVersion) {
@@ -107,7 +104,7 @@ func (a Apply) send(ctx context.Context, e *Executor) (*unstructured.Unstructure
 	live, err := e.client.Resource(at.Resource).Namespace(at.Namespace).Apply(ctx, at.Name, u,
 		metav1.ApplyOptions{FieldManager: e.Manager(), Force: true})
 	if err != nil {
-		return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), name(u), err)
+		return nil, fmt.Errorf("applying %s %s: %w", u.GetKind(), klog.KObj(u), err)
 	}
 	if a.Exact && !reflect.DeepEqual(u.Object["spec"], live.Object["spec"]) {
 		if live, err = e.replaceSpec(ctx, at.Resource, live, u.Object["spec"]); err != nil {
@@ -159,27 +156,7 @@ type Patch struct {
 func (p Patch) target() Target { return p.Target }
 
 func (p Patch) send(ctx context.Context, e *Executor) (*unstructured.Unstructured, error) {
-	body := maps.Clone(p.Body)
-	meta, _ := body["metadata"].(map[string]any)
-	if meta = maps.Clone(meta); meta == nil {
-		meta = map[string]any{}
-	}
-	meta["uid"], meta["resourceVersion"] = string(p.Target.UID), p.Target.Version
-	body["metadata"] = meta
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the patch of %s: %w", p.Target, err)
-	}
-	var sub []string
-	if p.Subresource != "" {
-		sub = []string{p.Subresource}
-	}
-	live, err := e.client.Resource(p.Target.Resource).Namespace(p.Target.Namespace).
-		Patch(ctx, p.Target.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: e.Manager()}, sub...)
-	if err != nil {
-		return nil, fmt.Errorf("patching %s: %w", p.Target, err)
-	}
-	return live, nil
+	return e.mergePatch(ctx, p.Target, p.Body, p.Subresource)
 }
 
 // Remove deletes an object. It succeeds if the object is gone or already being deleted.
