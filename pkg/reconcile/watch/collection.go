@@ -3,10 +3,13 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +75,8 @@ type Collection[T any] struct {
 	o         Options[T]
 	onChange  []func(reconcile.Key)
 	onOutcome []func(error)
+	// onSynced, unless nil, is called when the first list is complete.
+	onSynced func()
 
 	mu     sync.RWMutex
 	items  map[reconcile.Key]T
@@ -110,11 +115,7 @@ func (c *Collection[T]) Get(k reconcile.Key) (T, bool) {
 func (c *Collection[T]) List() []T {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	out := make([]T, 0, len(c.items))
-	for _, item := range c.items {
-		out = append(out, item)
-	}
-	return out
+	return slices.AppendSeq(make([]T, 0, len(c.items)), maps.Values(c.items))
 }
 
 // Len returns how many objects are stored.
@@ -155,12 +156,6 @@ func (c *Collection[T]) Err() error {
 	return c.err
 }
 
-func (c *Collection[T]) setErr(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = err
-}
-
 // Run keeps the collection current until ctx ends. It retries forever, with client-go's
 // back-off of 0.8 to 60 seconds; Err returns the reason. Only the first list is retried
 // sooner when it is forbidden or not found, because a collection is often read right after
@@ -175,7 +170,10 @@ func (c *Collection[T]) Run(ctx context.Context) error {
 				cancel()
 			}
 		})
-		c.reflect(one)
+		r := cache.NewReflectorWithOptions(c.listWatch(), &unstructured.Unstructured{}, (*store[T])(c),
+			cache.ReflectorOptions{Name: c.o.Resource.Resource, TypeDescription: c.o.Resource.String()})
+		r.WatchListPageSize = pageSize
+		r.RunWithContext(one)
 		forget()
 		cancel()
 	}
@@ -188,13 +186,6 @@ func (c *Collection[T]) isBackingOff() bool {
 	err := c.Err()
 	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsTooManyRequests(err)
 	return err != nil && !refused && c.asking.Load() == 0
-}
-
-func (c *Collection[T]) reflect(ctx context.Context) {
-	r := cache.NewReflectorWithOptions(c.listWatch(), &unstructured.Unstructured{}, (*store[T])(c),
-		cache.ReflectorOptions{Name: c.o.Resource.Resource, TypeDescription: c.o.Resource.String()})
-	r.WatchListPageSize = pageSize
-	r.RunWithContext(ctx)
 }
 
 // listWatch reads through the dynamic client and records failures.
@@ -213,15 +204,13 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 			if first {
 				first, tries = false, firstListRetry
 			}
-			list, err := retry(ctx, tries, func() (*unstructured.UnstructuredList, error) {
-				list, err := api.List(ctx, selected(o))
+			var list *unstructured.UnstructuredList
+			err := retry(ctx, tries, func() (err error) {
+				list, err = api.List(ctx, selected(o))
 				c.recordOutcome(ctx, "list", err)
-				return list, err
+				return err
 			})
-			if err != nil {
-				return nil, err
-			}
-			return list, nil
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			c.asking.Add(1)
@@ -231,25 +220,19 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 				w, err = nil, errUnanswered
 			}
 			c.recordOutcome(ctx, "watch", err)
-			if err != nil {
-				return nil, err
-			}
-			return w, nil
+			return w, err
 		},
 	}
 }
 
 // retry calls list until it succeeds, fails with an error other than forbidden or not
-// found, or has used up its tries. It returns the result of the last call.
-func retry[L any](ctx context.Context, tries wait.Backoff, list func() (L, error)) (out L, err error) {
+// found, or has used up its tries. It returns the error of the last call.
+func retry(ctx context.Context, tries wait.Backoff, list func() error) (err error) {
 	ended := wait.ExponentialBackoffWithContext(ctx, tries, func(context.Context) (bool, error) {
-		out, err = list()
+		err = list()
 		return !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err), nil
 	})
-	if err == nil {
-		err = ended
-	}
-	return out, err
+	return cmp.Or(err, ended)
 }
 
 // recordOutcome stores the error of a request, and logs it if it is a new one.
@@ -257,8 +240,10 @@ func (c *Collection[T]) recordOutcome(ctx context.Context, verb string, err erro
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
 	}
-	before := c.Err()
-	c.setErr(err)
+	c.mu.Lock()
+	before := c.err
+	c.err = err
+	c.mu.Unlock()
 	for _, f := range c.onOutcome {
 		f(err)
 	}
@@ -302,10 +287,20 @@ func (s *store[T]) reduce(obj any) (*kept[T], error) {
 }
 
 // Add stores an object that a watch delivered.
-func (s *store[T]) Add(obj any) error { return s.upsert(obj) }
+func (s *store[T]) Add(obj any) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		s.recordVersion(u.GetResourceVersion())
+	}
+	k, err := s.reduce(obj)
+	if err != nil {
+		return err
+	}
+	s.store(k)
+	return nil
+}
 
 // Update stores a changed object.
-func (s *store[T]) Update(obj any) error { return s.upsert(obj) }
+func (s *store[T]) Update(obj any) error { return s.Add(obj) }
 
 // Delete drops an object.
 func (s *store[T]) Delete(obj any) error {
@@ -335,7 +330,12 @@ func (s *store[T]) Replace(list []any, version string) error {
 	for _, k := range s.missing(present) {
 		s.drop(k)
 	}
-	s.once.Do(func() { close(s.synced) })
+	s.once.Do(func() {
+		close(s.synced)
+		if s.onSynced != nil {
+			s.onSynced()
+		}
+	})
 	return nil
 }
 
@@ -372,18 +372,6 @@ func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
 	return out
 }
 
-func (s *store[T]) upsert(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.recordVersion(u.GetResourceVersion())
-	}
-	k, err := s.reduce(obj)
-	if err != nil {
-		return err
-	}
-	s.store(k)
-	return nil
-}
-
 func (s *store[T]) store(k *kept[T]) {
 	if !k.keep {
 		s.drop(k.key)
@@ -417,7 +405,7 @@ func (s *store[T]) notify(k reconcile.Key) {
 
 // keyOf returns the key of an object. All keys of one namespace share its string.
 func (s *store[T]) keyOf(u *unstructured.Unstructured) reconcile.Key {
-	key := reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+	key := reconcile.KeyOf(u)
 	if key.Namespace == s.o.Namespace {
 		key.Namespace = s.o.Namespace
 	}

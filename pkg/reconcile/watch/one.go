@@ -67,9 +67,7 @@ func (w *One[T]) Look(ctx context.Context, client dynamic.Interface, key reconci
 	if key.Name == "" {
 		return Sight[T]{}
 	}
-	select {
-	case <-w.held.Synced():
-	default:
+	if !closed(w.held.Synced()) {
 		return Sight[T]{Err: w.held.Err()}
 	}
 	item, ok := w.held.Get(key)
@@ -83,15 +81,11 @@ func (w *One[T]) begin(ctx context.Context) {
 	})
 	w.held.OnChange(func(reconcile.Key) { w.o.OnChange() })
 	w.held.OnOutcome(func(error) { w.o.OnChange() })
+	w.held.onSynced = w.o.OnChange
 	ctx, cancel := context.WithCancel(ctx)
 	held := w.held
 	var running sync.WaitGroup
 	running.Go(func() { _ = held.Run(ctx) })
-	running.Go(func() {
-		if held.WaitSynced(ctx) == nil {
-			w.o.OnChange()
-		}
-	})
 	w.stop = func() { cancel(); running.Wait() }
 }
 

@@ -48,6 +48,7 @@ func NewOptional[T any](o Options[T]) *Optional[T] {
 	})
 	p.definition.OnChange(func(reconcile.Key) { p.nudge() })
 	p.definition.OnOutcome(func(error) { p.nudge() })
+	p.definition.onSynced = p.nudge
 	return p
 }
 
@@ -92,16 +93,10 @@ func (p *Optional[T]) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { _ = p.definition.Run(ctx) })
-	running.Go(func() {
-		if p.definition.WaitSynced(ctx) == nil {
-			p.nudge()
-		}
-	})
-	for {
-		if p.follow(ctx); ctx.Err() != nil {
-			return nil
-		}
+	for ctx.Err() == nil {
+		p.follow(ctx)
 	}
+	return nil
 }
 
 // follow holds the objects from when the definition is served until it is gone. A
@@ -115,14 +110,10 @@ func (p *Optional[T]) follow(ctx context.Context) {
 	inner, cancel := context.WithCancel(ctx)
 	objects := New(p.o)
 	objects.OnChange(func(reconcile.Key) { p.notify() })
+	// A collection without objects reports no change when its first list is complete.
+	objects.onSynced = p.notify
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Run(inner) })
-	// A collection without objects reports no change when its first list is complete.
-	running.Go(func() {
-		if objects.WaitSynced(inner) == nil {
-			p.notify()
-		}
-	})
 	p.setCurrent(objects)
 	p.await(ctx, func() bool { return p.served() != which })
 	cancel()

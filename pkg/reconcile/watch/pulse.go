@@ -9,9 +9,8 @@ import "sync"
 // may Beat it. The zero value is ready for use; a nil Pulse never beats. Its methods are
 // safe for concurrent use.
 type Pulse struct {
-	mu      sync.Mutex
-	next    int
-	waiting map[int]func()
+	// waiting has a *func() as the key of each collection.
+	waiting sync.Map
 }
 
 // Beat reports that the API server has just answered. Collections that wait after a failure
@@ -20,14 +19,10 @@ func (p *Pulse) Beat() {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	var revive []func()
-	for _, f := range p.waiting {
-		revive = append(revive, f)
-	}
-	p.mu.Unlock()
-	for _, f := range revive {
-		f()
+	for f := range p.waiting.Range {
+		if revive, ok := f.(*func()); ok {
+			(*revive)()
+		}
 	}
 }
 
@@ -36,17 +31,6 @@ func (p *Pulse) onBeat(f func()) (forget func()) {
 	if p == nil {
 		return func() {}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting == nil {
-		p.waiting = map[int]func(){}
-	}
-	p.next++
-	id := p.next
-	p.waiting[id] = f
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.waiting, id)
-	}
+	p.waiting.Store(&f, nil)
+	return func() { p.waiting.Delete(&f) }
 }
