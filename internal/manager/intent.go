@@ -3,7 +3,6 @@
 package manager
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
@@ -24,7 +23,7 @@ func Stamp(o reconcile.Object) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(raw)
+	sum := digest.OfBytes(raw)
 	hash := hex.EncodeToString(sum[:12])
 	annotations := o.GetAnnotations()
 	if annotations == nil {
@@ -64,9 +63,8 @@ func (s *Sight) Unchanged(object, version string) bool {
 	first, seen := s.first[key]
 	if !seen {
 		s.first[key] = value
-		return true
 	}
-	return first == value
+	return !seen || first == value
 }
 
 // Forget drops an object that is gone.

@@ -89,23 +89,21 @@ func kindOf(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, 
 	return kinds[0], nil
 }
 
-// source lists and watches the objects of one kind.
-type source struct {
-	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch func(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
-}
-
 // metadataSource reads metadata, in protobuf.
-func (m *Manager) metadataSource(kind schema.GroupVersionKind, namespace string) source {
-	resource := m.client.Resource(reconcile.ResourceOf(kind)).Namespace(namespace)
-	return source{
-		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
-		watch: resource.Watch,
+func (m *Manager) metadataSource(kind schema.GroupVersionKind, limits Kind) *toolscache.ListWatch {
+	resource := m.client.Resource(reconcile.ResourceOf(kind)).Namespace(limits.Namespace)
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, limits.query(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return resource.Watch(ctx, limits.query(o))
+		},
 	}
 }
 
 // wholeSource reads whole objects, those of Kubernetes' own kinds in protobuf.
-func (m *Manager) wholeSource(kind schema.GroupVersionKind, example runtime.Object, namespace string) (source, error) {
+func (m *Manager) wholeSource(kind schema.GroupVersionKind, limits Kind) (*toolscache.ListWatch, error) {
 	config := rest.CopyConfig(m.o.Config)
 	group := kind.GroupVersion()
 	config.GroupVersion, config.APIPath = &group, "/apis"
@@ -113,51 +111,47 @@ func (m *Manager) wholeSource(kind schema.GroupVersionKind, example runtime.Obje
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(m.o.Scheme).WithoutConversion()
-	if _, binary := example.(runtime.ProtobufMarshaller); binary {
+	if _, binary := limits.Example.(runtime.ProtobufMarshaller); binary {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	client, err := rest.RESTClientForConfigAndClient(config, m.http)
 	if err != nil {
-		return source{}, fmt.Errorf("making the client of %s: %w", kind.Kind, err)
+		return nil, fmt.Errorf("making the client of %s: %w", kind.Kind, err)
 	}
 	resource, parameters := reconcile.ResourceOf(kind).Resource, runtime.NewParameterCodec(m.o.Scheme)
-	get := func(o *metav1.ListOptions) *rest.Request {
-		return client.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).VersionedParams(o, parameters)
+	get := func(o metav1.ListOptions) *rest.Request {
+		o = limits.query(o)
+		return client.Get().NamespaceIfScoped(limits.Namespace, limits.Namespace != "").Resource(resource).VersionedParams(&o, parameters)
 	}
-	return source{
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := m.o.Scheme.New(group.WithKind(kind.Kind + "List"))
 			if err != nil {
 				return nil, fmt.Errorf("listing %s: %w", resource, err)
 			}
-			return list, get(&o).Do(ctx).Into(list)
+			return list, get(o).Do(ctx).Into(list)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			o.Watch = true
-			return get(&o).Watch(ctx)
+			return get(o).Watch(ctx)
 		},
 	}, nil
 }
 
 // form is how objects are kept: as values of type E.
-type form[E any] struct {
+type form[E comparable] struct {
 	pack func(reconcile.Object) E
 	// unpack restores the object; if it creates a new one, then without kind, namespace
 	// and name. Its result must not be changed.
 	unpack func(E) reconcile.Object
-	// same reports whether two kept objects are equal.
-	same func(a, b E) bool
 }
 
 // plainForm keeps objects unchanged.
 var plainForm = form[reconcile.Object]{
 	pack:   func(o reconcile.Object) reconcile.Object { return o },
 	unpack: func(o reconcile.Object) reconcile.Object { return o },
-	same:   func(reconcile.Object, reconcile.Object) bool { return false },
 }
-
-func equal(a, b string) bool { return a == b }
 
 // metadataForm packs metadata; all kinds share one dictionary.
 func (m *Manager) metadataForm() form[string] {
@@ -171,7 +165,6 @@ func (m *Manager) metadataForm() form[string] {
 			m.words.UnpackMeta(data, &o.ObjectMeta)
 			return o
 		},
-		same: equal,
 	}
 }
 
@@ -188,6 +181,5 @@ func wholeForm(example reconcile.Object) (form[string], error) {
 			words.Unpack(data, o)
 			return o
 		},
-		same: equal,
 	}, nil
 }

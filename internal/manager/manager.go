@@ -11,10 +11,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -99,21 +99,21 @@ func (m *Manager) store(example reconcile.Object) (kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := m.stores[kind]; s != nil {
-		if reflect.TypeOf(s.settings().Example) != reflect.TypeOf(example) {
-			return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
-		}
-		return s, nil
-	}
+	s := m.stores[kind]
 	limits, named := m.kinds[kind]
-	if !named {
+	switch {
+	case s != nil:
+		limits = s.settings()
+	case !named:
 		limits.Example = example
 	}
 	if reflect.TypeOf(limits.Example) != reflect.TypeOf(example) {
 		return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
 	}
-	s, err := m.newStore(kind, limits)
-	if err != nil {
+	if s != nil {
+		return s, nil
+	}
+	if s, err = m.newStore(kind, limits); err != nil {
 		return nil, err
 	}
 	m.stores[kind] = s
@@ -122,20 +122,21 @@ func (m *Manager) store(example reconcile.Object) (kept, error) {
 
 func (m *Manager) newStore(kind schema.GroupVersionKind, limits Kind) (kept, error) {
 	if isMetadata(limits.Example) {
-		return newStore(kind, limits, m.metadataSource(kind, limits.Namespace), m.metadataForm(), true), nil
+		limits.Packed = true
+		return newStore(kind, limits, m.metadataSource(kind, limits), m.metadataForm()), nil
 	}
-	from, err := m.wholeSource(kind, limits.Example, limits.Namespace)
+	from, err := m.wholeSource(kind, limits)
 	if err != nil {
 		return nil, err
 	}
 	if !limits.Packed {
-		return newStore(kind, limits, from, plainForm, false), nil
+		return newStore(kind, limits, from, plainForm), nil
 	}
 	f, err := wholeForm(limits.Example)
 	if err != nil {
 		return nil, err
 	}
-	return newStore(kind, limits, from, f, true), nil
+	return newStore(kind, limits, from, f), nil
 }
 
 // Add registers a loop with its queue, before Run.
@@ -181,11 +182,7 @@ func Watch[T reconcile.Object](m *Manager, example T, changed func(old, current 
 }
 
 // Keep watches the kind of example for callers that only read it.
-func Keep(m *Manager, example reconcile.Object) {
-	if _, err := m.store(example); err != nil {
-		m.unwatchable = errors.Join(m.unwatchable, err)
-	}
-}
+func Keep(m *Manager, example reconcile.Object) { Watch(m, example, func(_, _ reconcile.Object) {}) }
 
 // Run starts the watches, waits until everything that exists is known, then runs tasks
 // and loops until ctx ends. It returns when all have ended.
@@ -193,64 +190,47 @@ func (m *Manager) Run(ctx context.Context) error {
 	if m.unwatchable != nil {
 		return m.unwatchable
 	}
-	ctx, cancel := context.WithCancel(logr.NewContext(ctx, m.o.Log))
-	defer cancel()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	// Handlers maintain indexes, which must be complete before a loop reads them.
-	if !m.fill(ctx, &wg) {
-		return nil
-	}
-	var mu sync.Mutex
-	var failures []error
+	group, ctx := errgroup.WithContext(logr.NewContext(ctx, m.o.Log))
 	run := func(f func(context.Context) error) {
-		wg.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				mu.Lock()
-				failures = append(failures, err)
-				mu.Unlock()
-				cancel()
+		group.Go(func() error {
+			if err := f(ctx); ctx.Err() == nil {
+				return err
 			}
+			return nil // failures that come with the end are part of it
 		})
 	}
-	for _, task := range m.tasks {
-		run(task)
-	}
-	run(m.untilSteady)
-	for _, r := range m.loops {
-		run(func(ctx context.Context) error { return r.loop.Run(ctx, r.queue) })
-	}
-	<-ctx.Done()
-	wg.Wait()
-	return errors.Join(failures...)
-}
-
-// fill starts all watches and waits until they are synced. Packed kinds, which have many
-// objects, are filled one after the other: the temporary memory of a list is then needed
-// once, not once for each kind.
-func (m *Manager) fill(ctx context.Context, wg *sync.WaitGroup) bool {
-	filled := func(s kept) bool {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-s.filled():
-			return true
+	// Handlers maintain indexes, which must be complete before a loop reads them.
+	if m.fill(ctx, run) {
+		for _, task := range m.tasks {
+			run(task)
+		}
+		run(m.untilSteady)
+		for _, r := range m.loops {
+			run(func(ctx context.Context) error { return r.loop.Run(ctx, r.queue) })
 		}
 	}
+	return group.Wait()
+}
+
+// fill starts all watches and waits until they are synced; it returns false if ctx ends
+// first. Packed kinds, which have many objects, are filled one after the other: the
+// temporary memory of a list is then needed once, not once for each kind.
+func (m *Manager) fill(ctx context.Context, run func(func(context.Context) error)) bool {
 	kinds := slices.SortedFunc(maps.Keys(m.stores), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 	for _, kind := range kinds {
-		if s := m.stores[kind]; !s.isPacked() {
-			wg.Go(func() { s.run(ctx) })
+		if s := m.stores[kind]; !s.settings().Packed {
+			run(s.run)
 		}
 	}
 	for _, kind := range kinds {
 		s := m.stores[kind]
-		if s.isPacked() {
-			wg.Go(func() { s.run(ctx) })
+		if s.settings().Packed {
+			run(s.run)
 		}
-		if !filled(s) {
+		select {
+		case <-ctx.Done():
 			return false
+		case <-s.filled():
 		}
 	}
 	return true

@@ -88,7 +88,7 @@ func (r reads) Get(_ context.Context, key reconcile.Key, o reconcile.Object, opt
 	}
 	found := s.get(key)
 	if found == nil {
-		return notFound(kind, key.Name)
+		return apierrors.NewNotFound(reconcile.ResourceOf(kind).GroupResource(), key.Name)
 	}
 	if !read(options).shared {
 		found = copied(s, found)
@@ -122,7 +122,7 @@ func (r reads) List(_ context.Context, l List, options ...ReadOption) error {
 
 // copied returns a copy of an object, if it is the one that is kept.
 func copied(s kept, o reconcile.Object) reconcile.Object {
-	if s.isPacked() {
+	if s.settings().Packed {
 		return o
 	}
 	out, _ := o.DeepCopyObject().(reconcile.Object)

@@ -12,12 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -37,10 +33,9 @@ type handler func(old, current reconcile.Object)
 
 // kept holds all objects of one kind.
 type kept interface {
-	// run fills it and keeps it up to date until ctx ends.
-	run(ctx context.Context)
-	// isPacked reports whether objects are unpacked for every read.
-	isPacked() bool
+	// run fills it and keeps it up to date until ctx ends; it does not fail.
+	run(ctx context.Context) error
+	// settings returns what is kept, and whether objects are unpacked for every read.
 	settings() Kind
 	// filled is closed when all existing objects are stored and the handlers have been
 	// called for them.
@@ -58,19 +53,18 @@ type kept interface {
 // bytes; the same metadata as a Go struct with its maps and strings takes more than a
 // kilobyte, and a hub of 4,000 clusters has 20,000 objects. Unpacked objects share their
 // strings with the packed one: clone a string before keeping it.
-type item[E any] struct {
+type item[E comparable] struct {
 	name string
 	kept E
 }
 
 // store keeps all objects of one kind. It is the store of a reflector, which reads them
 // streamed or in pages.
-type store[E any] struct {
+type store[E comparable] struct {
 	form[E]
-	source
+	from      *toolscache.ListWatch
 	kind      schema.GroupVersionKind
 	limits    Kind
-	packed    bool
 	handlers  []handler
 	synced    chan struct{}
 	completed sync.Once
@@ -81,43 +75,33 @@ type store[E any] struct {
 	spaces map[string][]item[E]
 }
 
-func newStore[E any](kind schema.GroupVersionKind, limits Kind, s source, f form[E], packed bool) *store[E] {
+func newStore[E comparable](kind schema.GroupVersionKind, limits Kind, from *toolscache.ListWatch, f form[E]) *store[E] {
 	if limits.Transform == nil {
 		limits.Transform = Trim
 	}
-	return &store[E]{form: f, source: s, kind: kind, limits: limits, packed: packed, synced: make(chan struct{}), spaces: map[string][]item[E]{}}
+	return &store[E]{form: f, from: from, kind: kind, limits: limits, synced: make(chan struct{}), spaces: map[string][]item[E]{}}
 }
 
-func (c *store[E]) isPacked() bool          { return c.packed }
 func (c *store[E]) settings() Kind          { return c.limits }
 func (c *store[E]) filled() <-chan struct{} { return c.synced }
 func (c *store[E]) addHandler(h handler)    { c.handlers = append(c.handlers, h) }
 
-func (c *store[E]) run(ctx context.Context) {
+func (c *store[E]) run(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
-	r := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return c.list(ctx, c.limits.query(o))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return c.watch(ctx, c.limits.query(o))
-		},
-	}, c.limits.Example, c, toolscache.ReflectorOptions{
+	r := toolscache.NewReflectorWithOptions(c.from, c.limits.Example, c, toolscache.ReflectorOptions{
 		Name: c.kind.Kind, Logger: (*klog.Logger)(&log), TypeDescription: c.kind.String(), Backoff: &listRetry,
 	})
 	r.WatchListPageSize = pageSize
 	r.RunWithContext(ctx)
+	return nil
 }
 
 // Transformer implements toolscache.TransformingStore: streamed objects are trimmed
 // before they are buffered.
 func (c *store[E]) Transformer() toolscache.TransformFunc { return c.limits.Transform }
 
-// Add implements toolscache.ReflectorStore.
-func (c *store[E]) Add(obj any) error { return c.upsert(obj) }
-
 // Update implements toolscache.ReflectorStore.
-func (c *store[E]) Update(obj any) error { return c.upsert(obj) }
+func (c *store[E]) Update(obj any) error { return c.Add(obj) }
 
 // Resync implements toolscache.ReflectorStore; there is none.
 func (c *store[E]) Resync() error { return nil }
@@ -128,12 +112,7 @@ func (c *store[E]) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("forgetting %T: not an object", obj)
 	}
-	c.mu.Lock()
-	before, found := c.drop(o.GetNamespace(), o.GetName())
-	c.mu.Unlock()
-	if found {
-		c.notify(c.whole(o.GetNamespace(), before), nil)
-	}
+	c.remove(reconcile.KeyOf(o))
 	return nil
 }
 
@@ -142,39 +121,53 @@ func (c *store[E]) Replace(list []any, _ string) error {
 	present := make(map[reconcile.Key]bool, len(list))
 	for _, obj := range list {
 		if o, ok := obj.(reconcile.Object); ok {
-			present[reconcile.Key{Namespace: o.GetNamespace(), Name: o.GetName()}] = true
+			present[reconcile.KeyOf(o)] = true
 		}
-		if err := c.upsert(obj); err != nil {
+		if err := c.Add(obj); err != nil {
 			return err
 		}
 	}
-	type gone struct {
-		namespace string
-		item      item[E]
-	}
-	var all []gone
-	c.mu.Lock()
+	var gone []reconcile.Key
+	c.mu.RLock()
 	for namespace, items := range c.spaces {
 		for _, i := range items {
-			if !present[reconcile.Key{Namespace: namespace, Name: i.name}] {
-				all = append(all, gone{namespace, i})
+			if key := (reconcile.Key{Namespace: namespace, Name: i.name}); !present[key] {
+				gone = append(gone, key)
 			}
 		}
 	}
-	for _, g := range all {
-		c.drop(g.namespace, g.item.name)
-	}
-	c.mu.Unlock()
-	for _, g := range all {
-		c.notify(c.whole(g.namespace, g.item), nil)
-	}
+	c.mu.RUnlock()
+	c.remove(gone...)
 	c.completed.Do(func() { close(c.synced) })
 	return nil
 }
 
-// upsert stores an object and notifies the handlers, unless this version is already
-// stored.
-func (c *store[E]) upsert(obj any) error {
+// remove drops objects, if they are stored, and then notifies the handlers.
+func (c *store[E]) remove(keys ...reconcile.Key) {
+	dropped := make(map[reconcile.Key]item[E], len(keys))
+	c.mu.Lock()
+	for _, key := range keys {
+		items := c.spaces[key.Namespace]
+		at, found := indexOf(items, key.Name)
+		if !found {
+			continue
+		}
+		dropped[key] = items[at]
+		if len(items) == 1 {
+			delete(c.spaces, key.Namespace)
+		} else {
+			c.spaces[key.Namespace] = slices.Delete(items, at, at+1)
+		}
+	}
+	c.mu.Unlock()
+	for key, i := range dropped {
+		c.notify(c.whole(key.Namespace, i), nil)
+	}
+}
+
+// Add implements toolscache.ReflectorStore: it stores an object and notifies the handlers,
+// unless this version is already stored.
+func (c *store[E]) Add(obj any) error {
 	trimmed, err := c.limits.Transform(obj)
 	if err != nil {
 		return fmt.Errorf("trimming a %s: %w", c.kind.Kind, err)
@@ -192,8 +185,8 @@ func (c *store[E]) upsert(obj any) error {
 	if found {
 		before = items[at]
 		next.name = before.name // the string that others share already
-		if c.same(before.kept, next.kept) {
-			next.kept = before.kept // shared too, after a list without news
+		if before.kept == next.kept {
+			next.kept = before.kept // the one copy of what is equal, after a list without news
 		}
 		items[at] = next
 	} else {
@@ -219,7 +212,7 @@ func (c *store[E]) upsert(obj any) error {
 // whole restores the object.
 func (c *store[E]) whole(namespace string, i item[E]) reconcile.Object {
 	o := c.unpack(i.kept)
-	if c.packed {
+	if c.limits.Packed {
 		o.GetObjectKind().SetGroupVersionKind(c.kind)
 		o.SetNamespace(namespace)
 		o.SetName(i.name)
@@ -227,23 +220,7 @@ func (c *store[E]) whole(namespace string, i item[E]) reconcile.Object {
 	return o
 }
 
-// drop removes an object; the caller holds the lock.
-func (c *store[E]) drop(namespace, name string) (item[E], bool) {
-	items := c.spaces[namespace]
-	at, found := indexOf(items, name)
-	if !found {
-		return item[E]{}, false
-	}
-	before := items[at]
-	if len(items) == 1 {
-		delete(c.spaces, namespace)
-	} else {
-		c.spaces[namespace] = slices.Delete(items, at, at+1)
-	}
-	return before, true
-}
-
-func indexOf[E any](items []item[E], name string) (int, bool) {
+func indexOf[E comparable](items []item[E], name string) (int, bool) {
 	return slices.BinarySearchFunc(items, name, func(i item[E], name string) int { return strings.Compare(i.name, name) })
 }
 
@@ -255,42 +232,27 @@ func (c *store[E]) notify(old, current reconcile.Object) {
 
 func (c *store[E]) get(key reconcile.Key) reconcile.Object {
 	c.mu.RLock()
+	defer c.mu.RUnlock()
 	items := c.spaces[key.Namespace]
 	at, found := indexOf(items, key.Name)
-	var i item[E]
-	if found {
-		i = items[at]
-	}
-	c.mu.RUnlock()
 	if !found {
 		return nil
 	}
-	return c.whole(key.Namespace, i)
+	return c.whole(key.Namespace, items[at])
 }
 
 func (c *store[E]) each(namespace string, f func(reconcile.Object) bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	in := func(namespace string, items []item[E]) bool {
+	spaces := c.spaces
+	if namespace != "" {
+		spaces = map[string][]item[E]{namespace: spaces[namespace]}
+	}
+	for in, items := range spaces {
 		for _, i := range items {
-			if !f(c.whole(namespace, i)) {
-				return false
+			if !f(c.whole(in, i)) {
+				return
 			}
 		}
-		return true
 	}
-	if namespace != "" {
-		in(namespace, c.spaces[namespace])
-		return
-	}
-	for namespace, items := range c.spaces {
-		if !in(namespace, items) {
-			return
-		}
-	}
-}
-
-// notFound returns the error of a read of a missing object.
-func notFound(kind schema.GroupVersionKind, name string) error {
-	return apierrors.NewNotFound(reconcile.ResourceOf(kind).GroupResource(), name)
 }

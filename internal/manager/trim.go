@@ -4,6 +4,7 @@ package manager
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,20 +51,13 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 		if fields != nil && len(fields) == 0 {
 			return in, nil
 		}
-		var kept map[string]string
-		keep := func(key, value string) {
+		kept := o.GetAnnotations()
+		maps.DeleteFunc(kept, func(key, _ string) bool { return !slices.Contains(annotations, key) })
+		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner) || lacks(fields)) {
 			if kept == nil {
 				kept = map[string]string{}
 			}
-			kept[key] = value
-		}
-		for key, value := range o.GetAnnotations() {
-			if slices.Contains(annotations, key) {
-				keep(key, value)
-			}
-		}
-		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner) || lacks(fields)) {
-			keep(SharedAnnotation, "true")
+			kept[SharedAnnotation] = "true"
 		}
 		o.SetAnnotations(kept)
 		o.SetManagedFields(trimmed)

@@ -62,7 +62,7 @@ func clusterStore(t testing.TB, pack bool) (*Manager, kept) {
 	Keep(m, &clusterv1.ManagedCluster{})
 	s := m.stores[clusterKind]
 	require.NotNil(t, s)
-	require.Equal(t, pack, s.isPacked())
+	require.Equal(t, pack, s.settings().Packed)
 	return m, s
 }
 
