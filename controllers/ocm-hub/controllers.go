@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
@@ -40,49 +38,34 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// registration is what the loops are created from.
-type registration struct {
-	REST   *rest.Config
-	Client dynamic.Interface
-	// AddOnManager is a client that impersonates the add-on manager.
-	AddOnManager dynamic.Interface
-	Clock        clock.WithTicker
-	Arrivals     *lease.Arrivals
-	Features     clustermanager.Features
-	// Placements records how long placement decisions take.
-	Placements *placement.Metrics
-	// Cleanup lists the resources to remove with a cluster; empty means the default.
-	Cleanup []schema.GroupVersionResource
-}
-
 // register adds all loops of the hub, depending on their feature gates. This is the only list
-// of them.
-func register(m *manager.Manager, r registration) {
-	lease.Register(m, lease.Config{Client: r.Client, REST: r.REST, Clock: r.Clock, Arrivals: r.Arrivals})
-	accept.Register(m, accept.Config{Client: r.Client, Clock: r.Clock, Leases: r.Arrivals, AutoAccept: r.Features.AutoApprove, Labels: r.Features.Labels})
-	approve.Register(m, approve.Config{Client: r.Client, Clock: r.Clock, Arrivals: r.Arrivals, AutoApprove: r.Features.AutoApprove})
-	taint.Register(m, taint.Config{Client: r.Client, Clock: r.Clock})
+// of them. addOnManager is a client that impersonates the add-on manager.
+func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals *lease.Arrivals, addOnManager dynamic.Interface) {
+	lease.Register(m, lease.Config{Client: l.client, REST: l.REST, Clock: l.Clock, Arrivals: arrivals})
+	accept.Register(m, accept.Config{Client: l.client, Clock: l.Clock, Leases: arrivals, AutoAccept: f.AutoApprove, Labels: f.Labels})
+	approve.Register(m, approve.Config{Client: l.client, Clock: l.Clock, Arrivals: arrivals, AutoApprove: f.AutoApprove})
+	taint.Register(m, taint.Config{Client: l.client, Clock: l.Clock})
 	index := membership.New(m)
-	clusterset.Register(m, clusterset.Config{Client: r.Client, Clock: r.Clock, Index: index, Own: r.Features.DefaultClusterSet})
-	setbinding.Register(m, setbinding.Config{Client: r.Client, Clock: r.Clock, Index: index})
-	managednamespace.Register(m, managednamespace.Config{Client: r.Client, Clock: r.Clock, Index: index})
-	switch f := r.Features; {
+	clusterset.Register(m, clusterset.Config{Client: l.client, Clock: l.Clock, Index: index, Own: f.DefaultClusterSet})
+	setbinding.Register(m, setbinding.Config{Client: l.client, Clock: l.Clock, Index: index})
+	managednamespace.Register(m, managednamespace.Config{Client: l.client, Clock: l.Clock, Index: index})
+	switch {
 	case f.ProfilesServed && f.ClusterProfile:
-		profile.Register(m, profile.Config{Client: r.Client, Clock: r.Clock, Index: index})
+		profile.Register(m, profile.Config{Client: l.client, Clock: l.Clock, Index: index})
 	case f.ProfilesServed:
-		profile.Remove(m, r.Client)
+		profile.Remove(m, l.client)
 	}
-	gc.Register(m, gc.Config{Client: r.Client, Clock: r.Clock, Clean: r.Features.ResourceCleanup, Order: r.Cleanup})
-	placement.Register(m, placement.Config{Client: r.Client, Clock: r.Clock, Metrics: r.Placements})
-	addonhealth.Register(m, addonhealth.Config{Client: r.Client, Clock: r.Clock})
-	if r.Features.AddOnManagement {
-		addon.Register(m, addon.Config{Client: r.Client, Manager: r.AddOnManager, Clock: r.Clock})
+	gc.Register(m, gc.Config{Client: l.client, Clock: l.Clock, Clean: f.ResourceCleanup, Order: l.Cleanup})
+	placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})
+	addonhealth.Register(m, addonhealth.Config{Client: l.client, Clock: l.Clock})
+	if f.AddOnManagement {
+		addon.Register(m, addon.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock})
 	}
-	if r.Features.ManifestWorkReplicaSet {
-		replicaset.Register(m, replicaset.Config{Client: r.Client, Clock: r.Clock})
+	if f.ManifestWorkReplicaSet {
+		replicaset.Register(m, replicaset.Config{Client: l.client, Clock: l.Clock})
 	}
-	if r.Features.CleanUpCompletedManifestWork {
-		workgc.Register(m, workgc.Config{Client: r.Client, Clock: r.Clock})
+	if f.CleanUpCompletedManifestWork {
+		workgc.Register(m, workgc.Config{Client: l.client, Clock: l.Clock})
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
@@ -28,22 +27,12 @@ import (
 // restartDelay is the pause before loops that failed are restarted.
 const restartDelay = 2 * time.Second
 
-type loopsConfig struct {
-	REST   *rest.Config
-	Client dynamic.Interface
-	Clock  clock.WithTicker
-	// Cleanup lists the resources to remove with a cluster; empty means the default.
-	Cleanup []schema.GroupVersionResource
-	// Placements records how long placement decisions take.
-	Placements *placement.Metrics
-	// Steady is described at manager.Options.
-	Steady func()
-	Log    logr.Logger
-}
-
 // loops runs all control loops, with one set of features at a time.
 type loops struct {
-	loopsConfig
+	processConfig
+	client dynamic.Interface
+	// placements records how long placement decisions take.
+	placements *placement.Metrics
 
 	mu       sync.Mutex
 	onChange func()
@@ -63,8 +52,6 @@ var errStopped = errors.New("they are not started yet")
 var bindings = clusterv1beta2.GroupVersion.WithResource("managedclustersetbindings")
 
 var errFilling = errors.New("their caches are being filled")
-
-func newLoops(c loopsConfig) *loops { return &loops{loopsConfig: c, err: errStopped} }
 
 // setAway sets how long no hub was running, for the loops that are started next.
 func (l *loops) setAway(away time.Duration) {
@@ -87,9 +74,10 @@ func (l *loops) Err() error {
 	return l.err
 }
 
-func (l *loops) setErr(err error) {
+// update changes the state and reports that.
+func (l *loops) update(change func()) {
 	l.mu.Lock()
-	l.err = err
+	change()
 	f := l.onChange
 	l.mu.Unlock()
 	if f != nil {
@@ -108,13 +96,15 @@ func (l *loops) Run(f clustermanager.Features) {
 	l.Stop()
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), l.Log))
 	done := make(chan struct{})
-	l.mu.Lock()
-	l.features, l.cancel, l.done = f, cancel, done
-	l.mu.Unlock()
-	l.setErr(errFilling)
+	l.update(func() { l.features, l.cancel, l.done, l.err = f, cancel, done, errFilling })
 	go func() {
 		defer close(done)
-		l.runUntilDone(ctx, f)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if err := l.runOnce(ctx, f); err != nil && ctx.Err() == nil {
+				l.Log.Error(err, "Controllers failed and will be restarted")
+				l.update(func() { l.err = err })
+			}
+		}, restartDelay)
 	}()
 }
 
@@ -129,26 +119,10 @@ func (l *loops) Stop() {
 	}
 	cancel()
 	<-done
-	l.mu.Lock()
-	l.reader, l.arrivals = nil, nil
-	l.mu.Unlock()
-	l.setErr(errStopped)
+	l.update(func() { l.reader, l.arrivals, l.err = nil, nil, errStopped })
 }
 
-// runUntilDone runs the loops until ctx is done, and restarts them when they fail.
-func (l *loops) runUntilDone(ctx context.Context, f clustermanager.Features) {
-	for ctx.Err() == nil {
-		if err := l.runOnce(ctx, f); err != nil && ctx.Err() == nil {
-			l.Log.Error(err, "Controllers failed and will be restarted")
-			l.setErr(err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-l.Clock.After(restartDelay):
-		}
-	}
-}
-
+// runOnce runs the loops until ctx is done or they fail.
 func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	arrivals := lease.NewArrivals(l.Clock)
 	l.mu.Lock()
@@ -164,14 +138,9 @@ func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	if err != nil {
 		return err
 	}
-	register(m, registration{
-		REST: l.REST, Client: l.Client, AddOnManager: addOnManager, Clock: l.Clock, Arrivals: arrivals, Features: f, Cleanup: l.Cleanup, Placements: l.Placements,
-	})
+	l.register(m, f, arrivals, addOnManager)
 	m.AddTask(func(ctx context.Context) error {
-		l.mu.Lock()
-		l.reader, l.arrivals, l.away = m.Reader(), arrivals, 0
-		l.mu.Unlock()
-		l.setErr(nil)
+		l.update(func() { l.reader, l.arrivals, l.away, l.err = m.Reader(), arrivals, 0, nil })
 		<-ctx.Done()
 		return nil
 	})
@@ -203,16 +172,14 @@ func (l *loops) caches() manager.Reader {
 // server if the loops do not work in this replica or if live is true.
 func (l *loops) bound(ctx context.Context, namespace string, live bool) ([]string, error) {
 	var list clusterv1beta2.ManagedClusterSetBindingList
+	var err error
 	if reader := l.caches(); reader != nil && !live {
-		if err := reader.List(ctx, &list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
-			return nil, fmt.Errorf("listing bindings: %w", err)
-		}
+		err = reader.List(ctx, &list, manager.InNamespace(namespace), manager.NotCopied)
 	} else {
-		items, err := typed.List[clusterv1beta2.ManagedClusterSetBinding](ctx, l.Client, bindings, namespace, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		list.Items = items
+		list.Items, err = typed.List[clusterv1beta2.ManagedClusterSetBinding](ctx, l.client, bindings, namespace, metav1.ListOptions{})
+	}
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	for i := range list.Items {

@@ -72,46 +72,41 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 func runCommand(stderr io.Writer) *cobra.Command {
 	var kubeconfig string
 	var verbosity int
-	var syncLabels bool
-	var labels map[string]string
 	var cleanup []string
-	var manifestLimit int
-	policy := certs.DefaultPolicy()
+	p := &process{processConfig: processConfig{Clock: clock.RealClock{}, Policy: certs.DefaultPolicy(), Steady: func() { collect(collectAt) }}}
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run operator, controllers and admission in one process", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if manifestLimit < 1 || manifestLimit > webhook.LimitOfManifests {
-				return fmt.Errorf("--manifestLimit=%d: must be 1 to %d bytes, since a work and its status are one object", manifestLimit, webhook.LimitOfManifests)
+			if p.ManifestLimit < 1 || p.ManifestLimit > webhook.LimitOfManifests {
+				return fmt.Errorf("--manifestLimit=%d: must be 1 to %d bytes, since a work and its status are one object", p.ManifestLimit, webhook.LimitOfManifests)
 			}
-			log := logger(stderr, verbosity)
-			config, err := connection(kubeconfig)
-			if err != nil {
+			p.Log = logger(stderr, verbosity)
+			var err error
+			if p.REST, err = connection(kubeconfig); err != nil {
 				return err
 			}
-			if err := clustermanager.CheckLabels(labels); err != nil {
+			if err := clustermanager.CheckLabels(p.Labels); err != nil {
 				return fmt.Errorf("--labels: %w", err)
 			}
 			order, bad := gc.ParseOrder(cleanup)
 			for _, err := range bad {
-				log.Error(err, "Ignoring an entry of --gc-resource-list")
+				p.Log.Error(err, "Ignoring an entry of --gc-resource-list")
 			}
-			log.Info("Hub starts", "version", version.Get(), "pod", inpod.Name())
-			return newProcess(processConfig{
-				REST: config, Clock: clock.RealClock{}, Policy: policy, Labels: labels, SyncLabels: syncLabels, Cleanup: order, ManifestLimit: manifestLimit,
-				Steady: func() { collect(collectAt) }, Log: log,
-			}).run(cmd.Context())
+			p.Cleanup = order
+			p.Log.Info("Hub starts", "version", version.Get(), "pod", inpod.Name())
+			return p.run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the hub; empty means the pod's ServiceAccount")
 	flags.IntVarP(&verbosity, "v", "v", 0, "log level: 0 states, 1 decisions, 3 details")
-	flags.StringToStringVar(&labels, "labels", nil, "labels of the namespace and the RBAC objects of every cluster, as key=value,...")
-	flags.BoolVar(&syncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
+	flags.StringToStringVar(&p.Labels, "labels", nil, "labels of the namespace and the RBAC objects of every cluster, as key=value,...")
+	flags.BoolVar(&p.SyncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
 	flags.StringSliceVar(&cleanup, "gc-resource-list", nil,
 		"resources to remove with a cluster, in this order, as group/version/resource,...; empty means add-ons, then works")
-	flags.IntVar(&manifestLimit, "manifestLimit", webhook.MaxManifests, "maximum total size of the manifests of one work, in bytes")
-	flags.DurationVar(&policy.SignerLife, "signer-duration", policy.SignerLife, "lifetime of the certificate authority of the webhooks")
-	flags.DurationVar(&policy.LeafLife, "serving-cert-duration", policy.LeafLife, "lifetime of the serving certificates of the webhooks")
+	flags.IntVar(&p.ManifestLimit, "manifestLimit", webhook.MaxManifests, "maximum total size of the manifests of one work, in bytes")
+	flags.DurationVar(&p.Policy.SignerLife, "signer-duration", p.Policy.SignerLife, "lifetime of the certificate authority of the webhooks")
+	flags.DurationVar(&p.Policy.LeafLife, "serving-cert-duration", p.Policy.LeafLife, "lifetime of the serving certificates of the webhooks")
 	return cmd
 }
 

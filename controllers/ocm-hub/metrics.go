@@ -9,6 +9,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -38,7 +39,7 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{clustersDesc, leaseDesc, servingDesc, clientDesc} {
+	for _, d := range []*prometheus.Desc{clustersDesc, leaseDesc, servingDesc, clientDesc, worksDesc, deletionDesc, setsDesc} {
 		ch <- d
 	}
 }
@@ -48,10 +49,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for name, end := range c.book.Expiries() {
 		ch <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(end.Unix()), name)
 	}
-	reader, arrivals := c.loops.observed()
-	if reader == nil {
-		return
+	if reader, arrivals := c.loops.observed(); reader != nil {
+		c.collectClusters(ch, reader, arrivals)
+		c.collectWorks(ch, reader)
 	}
+}
+
+// collectClusters reports the state of the clusters and the age of their leases.
+func (c *collector) collectClusters(ch chan<- prometheus.Metric, reader manager.Reader, arrivals *lease.Arrivals) {
 	now := c.clock.Now()
 	ages := histogram{buckets: map[float64]uint64{}}
 	for _, bound := range leaseAges {

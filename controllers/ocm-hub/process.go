@@ -8,12 +8,15 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -55,11 +58,8 @@ type processConfig struct {
 // process is one replica.
 type process struct {
 	processConfig
-	mu        sync.Mutex
-	onServing func()
+	onServing atomic.Pointer[func()]
 }
-
-func newProcess(c processConfig) *process { return &process{processConfig: c} }
 
 // run serves until ctx is done, and leads while this replica holds the lease.
 func (p *process) run(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (p *process) run(ctx context.Context) error {
 	collections.Fill(book, p.Log)
 	tokens := webhook.NewJoinTokens(client, p.Log)
 	decided := placement.NewMetrics()
-	loops := newLoops(loopsConfig{REST: p.REST, Client: client, Clock: p.Clock, Cleanup: p.Cleanup, Placements: decided, Steady: p.Steady, Log: p.Log})
+	loops := &loops{processConfig: p.processConfig, client: client, placements: decided, err: errStopped}
 	admission := webhook.NewServer(webhook.Options{
 		Certificate:   book.Certificate,
 		Hub:           webhook.NewHub(client, tokens),
@@ -94,7 +94,7 @@ func (p *process) run(ctx context.Context) error {
 		},
 	})
 	registry := observe.NewRegistry(version.Get())
-	registry.MustRegister(decided, &collector{loops: loops, book: book, clock: p.Clock}, &workCollector{loops: loops, clock: p.Clock})
+	registry.MustRegister(decided, &collector{loops: loops, book: book, clock: p.Clock})
 	explains := debug.NewServer(debug.Options{Client: client, Fleet: debug.View{Reader: loops.caches, Clock: p.Clock}, Log: p.Log.WithName("debug")})
 	health := observe.NewServer(observe.Options{
 		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
@@ -104,15 +104,15 @@ func (p *process) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	errs := make([]error, 6)
 	for i, part := range []func(context.Context) error{
-		func(ctx context.Context) error { return p.serveHealth(ctx, health) },
-		func(ctx context.Context) error { return p.serveAdmission(ctx, admission, book) },
+		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
+		func(ctx context.Context) error { return serveAdmission(ctx, admission, book) },
 		func(ctx context.Context) error { return p.serveDebug(ctx, explains, collections, book) },
 		collections.Run,
 		tokens.Run,
 		func(ctx context.Context) error {
 			return p.lead(ctx, loops.setAway, clustermanager.Config{
 				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
-				Serving: admission.Listening, OnServing: p.setOnServing, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
+				Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
 			}, collections)
 		},
 	} {
@@ -125,26 +125,23 @@ func (p *process) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *process) serveHealth(ctx context.Context, s *observe.Server) error {
-	l, err := inpod.Listen(ctx, observe.Port)
+// listen opens a port of the pod and serves it.
+func listen(ctx context.Context, port int, serve func(context.Context, net.Listener) error) error {
+	l, err := inpod.Listen(ctx, port)
 	if err != nil {
 		return err
 	}
-	return s.Run(ctx, l)
+	return serve(ctx, l)
 }
 
 // serveAdmission opens the port once the serving certificates exist.
-func (p *process) serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) error {
+func serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-book.Filled():
+		return listen(ctx, webhook.Port, s.Run)
 	}
-	l, err := inpod.Listen(ctx, webhook.Port)
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx, l)
 }
 
 // serveDebug keeps the port of the debug endpoint open while its gate is on.
@@ -161,59 +158,42 @@ func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *
 		return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.PlacementName()})
 	}
 	serving := observe.Serving{Handler: s, Certificate: certificate, Patience: debug.Patience}
-	for {
-		var done chan error // nil while nothing is served
-		serve, cancel := context.WithCancel(ctx)
-		if collections.Features().PlacementDebugServer {
-			l, err := inpod.Listen(ctx, debug.Port)
-			if err != nil {
-				cancel()
-				return err
+	await := func(ctx context.Context, on bool) {
+		for collections.Features().PlacementDebugServer != on {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
 			}
-			p.Log.Info("Serving explanations of placements", "port", debug.Port)
-			done = make(chan error, 1)
-			go func() { done <- observe.Serve(serve, l, serving) }()
-		}
-		err := awaitSwitch(ctx, changed, done, func() bool { return collections.Features().PlacementDebugServer != (done != nil) })
-		cancel()
-		if done != nil && err == nil {
-			err = <-done
-		}
-		if err != nil || ctx.Err() != nil {
-			return err
 		}
 	}
-}
-
-// awaitSwitch waits until switched returns true after a change, or ctx is done, or done
-// delivers an error, which is returned.
-func awaitSwitch(ctx context.Context, changed <-chan struct{}, done chan error, switched func() bool) error {
 	for {
-		select {
-		case <-ctx.Done():
+		if await(ctx, true); ctx.Err() != nil {
 			return nil
-		case err := <-done:
-			done <- nil
+		}
+		l, err := inpod.Listen(ctx, debug.Port)
+		if err != nil {
 			return err
-		case <-changed:
-			if switched() {
-				return nil
-			}
+		}
+		p.Log.Info("Serving explanations of placements", "port", debug.Port)
+		on, cancel := context.WithCancel(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			await(on, false)
+			cancel()
+		})
+		err = observe.Serve(on, l, serving)
+		cancel()
+		watching.Wait()
+		if err != nil {
+			return err
 		}
 	}
-}
-
-func (p *process) setOnServing(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.onServing = f
 }
 
 func (p *process) serving() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.onServing != nil {
-		p.onServing()
+	if f := p.onServing.Load(); f != nil {
+		(*f)()
 	}
 }
 
@@ -224,23 +204,18 @@ func (p *process) lead(ctx context.Context, away func(time.Duration), config clu
 		Client: config.Client, Namespace: inpod.Namespace(hub.Namespace), Name: lockName, Times: lockTimes,
 		Pod: replica(), Process: rand.String(8), Clock: p.Clock, Log: p.Log,
 	}
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := l.Run(ctx, func(ctx context.Context) error {
 			gap := l.Gap()
 			p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
 			away(gap)
 			return clustermanager.Lead(ctx, config, collections)
 		})
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // ctx is done, so any error is part of stopping
+		if ctx.Err() == nil {
+			p.Log.Error(err, "Operator failed and will be restarted")
 		}
-		p.Log.Error(err, "Operator failed and will be restarted")
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.Clock.After(restartDelay):
-		}
-	}
+	}, restartDelay)
+	return nil
 }
 
 // replica returns a name that is unique among the replicas. In a pod it is just the pod's

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -14,14 +12,10 @@ import (
 // cluster's client configs are dropped. A patch contains only what a loop changed, so nothing
 // is lost.
 func trimCluster(in any) (any, error) {
-	out, err := manager.Trim(in)
-	if err != nil {
-		return nil, fmt.Errorf("trimming a managedcluster: %w", err)
-	}
-	if mc, ok := out.(*clusterv1.ManagedCluster); ok {
+	if mc, ok := in.(*clusterv1.ManagedCluster); ok {
 		for i := range mc.Spec.ManagedClusterClientConfigs {
 			mc.Spec.ManagedClusterClientConfigs[i].CABundle = nil
 		}
 	}
-	return out, nil
+	return manager.Trim(in)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
@@ -28,26 +27,9 @@ var (
 	)
 )
 
-// workCollector reads at each scrape what the caches hold about works: their metadata, and
-// the summaries of replica sets.
-type workCollector struct {
-	loops *loops
-	clock clock.PassiveClock
-}
-
-// Describe implements prometheus.Collector.
-func (c *workCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{worksDesc, deletionDesc, setsDesc} {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *workCollector) Collect(ch chan<- prometheus.Metric) {
-	reader, _ := c.loops.observed()
-	if reader == nil {
-		return
-	}
+// collectWorks reports what the caches hold about works: their metadata, and the summaries of
+// replica sets.
+func (c *collector) collectWorks(ch chan<- prometheus.Metric, reader manager.Reader) {
 	present, deleting := 0, 0
 	var oldest time.Time
 	err := manager.Each(reader, manager.Metadata(gc.ManifestWorkKind), func(w *metav1.PartialObjectMetadata) {
