@@ -3,9 +3,6 @@
 package main
 
 import (
-	"github.com/go-logr/logr"
-
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addoncredential"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addonhealth"
@@ -21,17 +18,17 @@ type addOns struct {
 
 // newAddOns creates the loops. In this layout the managed cluster is also the one that the
 // agent runs on.
-func (s *session) newAddOns(in agent.Session, log logr.Logger) (*addOns, error) {
-	p, hub, cluster := s.process, in.Link.Client, in.Identity.Cluster
+func (s *session) newAddOns() (*addOns, error) {
+	p, hub, cluster := s.process, s.Link.Client, s.Identity.Cluster
 	a := &addOns{
-		collection: addon.NewAddOns(hub, cluster, log),
-		place:      &addoncredential.Place{Client: p.client, Secrets: addoncredential.NewSecrets(p.client, p.o.namespace, log)},
+		collection: addon.NewAddOns(hub, cluster, s.log),
+		place:      &addoncredential.Place{Client: p.client, Secrets: addoncredential.NewSecrets(p.client, p.o.namespace, s.log)},
 	}
 	var err error
 	a.registration, err = addoncredential.New(addoncredential.Config{
-		Hub: hub, Cluster: cluster, Endpoint: in.Endpoint, HubID: in.HubID, AddOns: a.collection, Spoke: a.place, Management: a.place,
-		Namespace: p.o.namespace, Driver: in.Settings.AddOnDriver, CertificateSeconds: in.Settings.CertificateSeconds,
-		TokenSeconds: in.Settings.AddOnTokenSeconds, Clock: p.clock,
+		Hub: hub, Cluster: cluster, Endpoint: s.Endpoint, HubID: s.HubID, AddOns: a.collection, Spoke: a.place, Management: a.place,
+		Namespace: p.o.namespace, Driver: s.Settings.AddOnDriver, CertificateSeconds: s.Settings.CertificateSeconds,
+		TokenSeconds: s.Settings.AddOnTokenSeconds, Clock: p.clock,
 	})
 	if err != nil {
 		return nil, err

@@ -141,9 +141,6 @@ func (o *options) apply(r *raw) error {
 	}
 	s.RawFeedback = gates[agent.GateRawFeedback].Enabled
 	s.Claims, s.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
-	if s.BootstrapSecret == clusterv1.SecretBootstrapHubKubeconfig {
-		s.BootstrapSecret = ""
-	}
 	s.AddOns = gates[agent.GateAddonManagement].Enabled
 	if err := r.applyHubs(s, gates[agent.GateMultipleHubs].Enabled); err != nil {
 		return err

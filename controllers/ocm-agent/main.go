@@ -59,19 +59,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	log := logger(stderr, o.verbosity)
-	spoke, err := o.connection()
-	if err == nil {
-		err = start(ctx, o, spoke, log)
-	}
-	if err != nil {
+	if err := start(ctx, o, log); err != nil {
 		log.Error(err, "Agent ended")
 		return exitError
 	}
 	return exitOK
 }
 
-func start(ctx context.Context, o options, spoke *rest.Config, log logr.Logger) error {
-	p, err := newProcess(o, spoke, log)
+func start(ctx context.Context, o options, log logr.Logger) error {
+	p, err := newProcess(o, log)
 	if err != nil {
 		return err
 	}

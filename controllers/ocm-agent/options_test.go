@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 		HealthPeriod: 10 * time.Second,
 		MaxClaims:    5, ReservedSuffixes: []string{".x", ".y"},
 		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024,
-		EvictionGrace: time.Hour,
+		EvictionGrace: time.Hour, BootstrapSecret: "bootstrap-hub-kubeconfig",
 	}, o.settings))
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,23 +64,24 @@ type process struct {
 	seen atomic.Pointer[selection.Signs]
 
 	workMetrics work.Metrics
-
-	mu          sync.Mutex
-	workProblem string
+	// workProblem holds the string that says why works are not processed.
+	workProblem atomic.Value
 }
 
-func newProcess(o options, spoke *rest.Config, log logr.Logger) (*process, error) {
-	p := &process{o: o, log: log, clock: clock.RealClock{}, spoke: rest.CopyConfig(spoke)}
-	p.spoke.UserAgent = userAgent()
+func newProcess(o options, log logr.Logger) (*process, error) {
+	spoke, err := o.connection()
+	if err != nil {
+		return nil, err
+	}
+	spoke.UserAgent = userAgent()
 	// API priority and fairness limits requests.
-	p.spoke.QPS = -1
-	if p.ca = p.spoke.CAData; len(p.ca) == 0 && p.spoke.CAFile != "" {
-		var err error
-		if p.ca, err = os.ReadFile(p.spoke.CAFile); err != nil {
+	spoke.QPS = -1
+	p := &process{o: o, log: log, clock: clock.RealClock{}, spoke: spoke, ca: spoke.CAData}
+	if len(p.ca) == 0 && spoke.CAFile != "" {
+		if p.ca, err = os.ReadFile(spoke.CAFile); err != nil {
 			return nil, fmt.Errorf("reading the certificate authority of this cluster: %w", err)
 		}
 	}
-	var err error
 	if p.http, err = rest.HTTPClientFor(p.spoke); err != nil {
 		return nil, fmt.Errorf("connecting to this cluster: %w", err)
 	}
@@ -161,9 +163,7 @@ func (p *process) work(ctx context.Context) error {
 // onReport wakes the loops that report the state of the registration.
 func (p *process) onReport() {
 	p.selection.Wake()
-	if p.operator != nil {
-		p.operator.Wake()
-	}
+	p.wakeOperator()
 	if s := p.current.Load(); s != nil {
 		s.status.Wake()
 	}
@@ -172,6 +172,10 @@ func (p *process) onReport() {
 // onChosen wakes the loops that depend on which hub is chosen.
 func (p *process) onChosen() {
 	p.credential.Wake()
+	p.wakeOperator()
+}
+
+func (p *process) wakeOperator() {
 	if p.operator != nil {
 		p.operator.Wake()
 	}
@@ -206,8 +210,8 @@ func (p *process) trouble() agent.Trouble {
 }
 
 func (p *process) setAccepted(accepted bool) {
-	if p.accepted.Swap(accepted) != accepted && p.operator != nil {
-		p.operator.Wake()
+	if p.accepted.Swap(accepted) != accepted {
+		p.wakeOperator()
 	}
 }
 
@@ -216,20 +220,17 @@ func (p *process) setWorkProblem(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	p.mu.Lock()
-	changed := p.workProblem != text
-	p.workProblem = text
-	p.mu.Unlock()
-	if changed && p.operator != nil {
-		p.operator.Wake()
+	if before, _ := p.workProblem.Swap(text).(string); before != text {
+		p.wakeOperator()
 	}
 }
 
 func (p *process) problemOfWorks() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.workProblem
+	text, _ := p.workProblem.Load().(string)
+	return text
 }
+
+var errEnded = errors.New("ended unexpectedly")
 
 // runAll runs the loops until ctx is done or one of them ends, and waits for all.
 func runAll(ctx context.Context, loops []loop) error {
@@ -240,12 +241,8 @@ func runAll(ctx context.Context, loops []loop) error {
 	for i, l := range loops {
 		running.Go(func() {
 			defer cancel()
-			err := l.run(ctx)
-			switch {
-			case err != nil && ctx.Err() == nil:
+			if err := cmp.Or(l.run(ctx), errEnded); ctx.Err() == nil {
 				errs[i] = fmt.Errorf("running %s: %w", l.name, err)
-			case ctx.Err() == nil:
-				errs[i] = fmt.Errorf("running %s: ended unexpectedly", l.name)
 			}
 		})
 	}

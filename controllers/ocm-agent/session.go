@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/heartbeat"
@@ -145,7 +147,7 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	one.clusters.OnChange(one.onCluster)
 	if s.Settings.AddOns {
 		var err error
-		if one.addOns, err = one.newAddOns(s, log); err != nil {
+		if one.addOns, err = one.newAddOns(); err != nil {
 			// Nothing else in the session depends on them.
 			log.Error(err, "Add-ons are not served")
 		}
@@ -164,18 +166,18 @@ func (s *session) onRenewal(err error) {
 // onCluster records whether the ManagedCluster exists on the hub and is accepted.
 func (s *session) onCluster(k reconcile.Key) {
 	cluster, ok := s.clusters.Get(k)
-	s.process.setAccepted(ok && isAccepted(cluster))
+	var problem error
+	switch {
+	case !ok:
+		problem = agent.ErrNoCluster
+	case !isAccepted(cluster):
+		problem = agent.ErrNotAccepted
+	}
+	s.process.setAccepted(problem == nil)
 	if ok {
 		s.process.recordSigns(s.Link.Config.Host, !cluster.Spec.HubAcceptsClient)
 	}
-	switch {
-	case !ok:
-		s.contact.Note(finding, agent.ErrNoCluster)
-	case !isAccepted(cluster):
-		s.contact.Note(finding, agent.ErrNotAccepted)
-	default:
-		s.contact.Note(finding, nil)
-	}
+	s.contact.Note(finding, problem)
 }
 
 // isRevoked reports whether the hub has revoked an acceptance; a cluster without a decision
@@ -196,33 +198,29 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	leave := func() {}
 	defer func() { leave() }()
-	leaving := false
-	for wait := firstPoll; ; wait = min(time.Duration(pollGrowth*float64(wait)), lastPoll) {
+	waiting, leaving := false, false
+	poll := wait.Backoff{Duration: firstPoll, Factor: pollGrowth, Cap: lastPoll, Steps: math.MaxInt}
+	return poll.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, s.Link.Client, clustersResource, "", s.Identity.Cluster)
 		switch {
 		case ctx.Err() != nil:
-			return false
+			return false, ctx.Err()
 		case err == nil && isAccepted(c):
 			p.setAccepted(true)
 			log.Info("The hub accepted the cluster")
-			return true
+			return true, nil
 		case err == nil:
 			p.recordSigns(s.Link.Config.Host, isRevoked(c))
 		case !leaving && isWithdrawn(err) && canReadWorks(ctx, s):
 			log.Info("The agent may no longer read its ManagedCluster; processing the remaining works")
 			leaving, leave = true, p.runWorksOnly(ctx, s)
 		}
-		if wait == firstPoll {
+		if !waiting {
 			log.Info("Waiting for the hub to accept the cluster")
 		}
-		timer := p.clock.NewTimer(wait)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		}
-	}
+		waiting = true
+		return false, nil
+	}) == nil
 }
 
 // isWithdrawn reports whether the error means that the agent cannot read its ManagedCluster.
@@ -259,19 +257,17 @@ func (s *session) runWorks(ctx context.Context) error {
 		HubHash: s.HubHash, Pulse: s.pulse, Grace: s.Settings.EvictionGrace, Metrics: &s.process.workMetrics, Clock: s.process.clock, Log: s.log,
 		Workers: s.Settings.Workers, Feedback: feedback.Options{RawJSON: s.Settings.RawFeedback, MaxRawLength: s.Settings.MaxRawFeedback},
 	}
-	for wait := firstRestart; ; wait = min(wait*2, lastRestart) {
+	for pause := firstRestart; ; pause = min(pause*2, lastRestart) {
 		s.process.setWorkProblem(nil)
 		err := work.Run(ctx, cfg)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // a done ctx is a regular stop
 		}
-		s.log.Error(err, "The work agent failed and will be restarted", "after", wait.String())
+		s.log.Error(err, "The work agent failed and will be restarted", "after", pause.String())
 		s.process.setWorkProblem(err)
-		timer := s.process.clock.NewTimer(wait)
 		select {
-		case <-timer.C():
+		case <-s.process.clock.After(pause):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		}
 	}

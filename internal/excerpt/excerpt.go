@@ -19,9 +19,8 @@ func Of(text string, length int) string {
 
 // Within returns text in at most limit bytes, including the dots.
 func Within(text string, limit int) string {
-	text = strings.ToValidUTF8(text, "")
-	if len(text) <= limit {
-		return text
+	if text = strings.ToValidUTF8(text, ""); len(text) > limit {
+		return Of(text, max(limit-len(dots), 0))
 	}
-	return Of(text, max(limit-len(dots), 0))
+	return text
 }

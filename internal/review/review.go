@@ -44,12 +44,10 @@ type Right struct {
 // that the cluster could not answer.
 func Access(ctx context.Context, client dynamic.Interface, user *authenticationv1.UserInfo, right Right) (allowed bool, why string, err error) {
 	r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, ResourceAttributes: right.Resource, NonResourceAttributes: right.Path,
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+		ResourceAttributes: right.Resource, NonResourceAttributes: right.Path,
 	}}
 	for key, values := range user.Extra {
-		if r.Spec.Extra == nil {
-			r.Spec.Extra = map[string]authorizationv1.ExtraValue{}
-		}
 		r.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
 	r.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"))

@@ -13,6 +13,7 @@
 package inpod
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -41,16 +42,7 @@ const (
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Path returns where the absolute in-pod path p is for this process.
-func Path(p string) string {
-	return filepath.Join(root(), filepath.Clean("/"+p))
-}
-
-func root() string {
-	if r := os.Getenv(EnvRoot); r != "" {
-		return r
-	}
-	return "/"
-}
+func Path(p string) string { return filepath.Join(os.Getenv(EnvRoot), filepath.Clean("/"+p)) }
 
 // Listen opens the pod's TCP port: on all addresses in a pod, on the mapped loopback port
 // on the process node. The error names the port.
@@ -129,14 +121,8 @@ func Known() bool { return os.Getenv(EnvName) != "" }
 
 // Name returns the pod's name, or the host's name if the variable is not set.
 func Name() string {
-	if n := os.Getenv(EnvName); n != "" {
-		return n
-	}
-	n, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return n
+	host, _ := os.Hostname()
+	return cmp.Or(os.Getenv(EnvName), host, "unknown")
 }
 
 // Named reports whether Name is a pod's name, which no two processes have at a time.

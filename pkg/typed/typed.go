@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
 )
 
 // pageSize bounds one page of a list, so that a large collection is never held twice.
@@ -28,7 +29,7 @@ const pageSize = 500
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	u, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", resource.Resource, join(namespace, name), err)
+		return nil, fmt.Errorf("reading %s %s: %w", resource.Resource, klog.KRef(namespace, name), err)
 	}
 	return FromUnstructured[T](u)
 }
@@ -61,7 +62,7 @@ func List[T any](ctx context.Context, client dynamic.Interface, resource schema.
 func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
-		return nil, fmt.Errorf("decoding %s %s: %w", u.GetKind(), join(u.GetNamespace(), u.GetName()), err)
+		return nil, fmt.Errorf("decoding %s %s: %w", u.GetKind(), klog.KObj(u), err)
 	}
 	return out, nil
 }
@@ -79,7 +80,7 @@ func ToUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	if u.GetKind() == "" || u.GetAPIVersion() == "" {
-		return nil, fmt.Errorf("encoding %T %s: its apiVersion and kind are not set", obj, join(u.GetNamespace(), u.GetName()))
+		return nil, fmt.Errorf("encoding %T %s: its apiVersion and kind are not set", obj, klog.KObj(u))
 	}
 	dropZero(content)
 	return u, nil
@@ -93,11 +94,4 @@ func dropZero(content map[string]any) {
 	if status, ok := content["status"].(map[string]any); ok && len(status) == 0 {
 		delete(content, "status")
 	}
-}
-
-func join(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

@@ -37,8 +37,8 @@ func (f *fields) defaultConfig(entry map[string]any) map[string]any {
 		entry["name"] = addonv1alpha1.ReservedNoDefault
 		return entry
 	}
-	putText(entry, "name", name)
-	putText(entry, "namespace", f.text(referent, "namespace"))
+	put(entry, "name", name)
+	put(entry, "namespace", f.text(referent, "namespace"))
 	return entry
 }
 
@@ -51,7 +51,7 @@ func (f *fields) supportedConfig(entry map[string]any) map[string]any {
 		return entry
 	}
 	referent := map[string]any{"name": name}
-	putText(referent, "namespace", namespace)
+	put(referent, "namespace", namespace)
 	entry["defaultConfig"] = referent
 	return entry
 }

@@ -2,9 +2,7 @@
 
 package conversion
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // fields reads and moves fields of an object, and keeps the first error, so that a
 // conversion does not have to check every field. After an error its functions continue with
@@ -18,13 +16,18 @@ func (f *fields) fail(format string, arguments ...any) {
 	}
 }
 
-// object returns a field that holds an object, or nil if it is absent or null.
-func (f *fields) object(parent map[string]any, field string) map[string]any {
-	value, ok := parent[field].(map[string]any)
+// get returns a field of a kind, or its zero value if the field is absent or null.
+func get[T any](f *fields, parent map[string]any, field, kind string) T {
+	value, ok := parent[field].(T)
 	if !ok && parent[field] != nil {
-		f.fail("field %s is %T, not an object", field, parent[field])
+		f.fail("field %s is %T, not %s", field, parent[field], kind)
 	}
 	return value
+}
+
+// object returns a field that holds an object, or nil if it is absent or null.
+func (f *fields) object(parent map[string]any, field string) map[string]any {
+	return get[map[string]any](f, parent, field, "an object")
 }
 
 // ensured is like object, but creates the field if it is absent.
@@ -39,11 +42,7 @@ func (f *fields) ensured(parent map[string]any, field string) map[string]any {
 
 // text returns a field that holds text, or "" if it is absent or null.
 func (f *fields) text(parent map[string]any, field string) string {
-	value, ok := parent[field].(string)
-	if !ok && parent[field] != nil {
-		f.fail("field %s is %T, not a string", field, parent[field])
-	}
-	return value
+	return get[string](f, parent, field, "a string")
 }
 
 // take is like text, but removes the field.
@@ -56,10 +55,7 @@ func (f *fields) take(parent map[string]any, field string) string {
 // each calls change with every entry of a list of objects and replaces the entry with the
 // result. A list that is absent or null has no entries.
 func (f *fields) each(parent map[string]any, field string, change func(map[string]any) map[string]any) {
-	list, ok := parent[field].([]any)
-	if !ok && parent[field] != nil {
-		f.fail("field %s is %T, not a list", field, parent[field])
-	}
+	list := get[[]any](f, parent, field, "a list")
 	if f.err != nil {
 		return
 	}
@@ -77,15 +73,8 @@ func (f *fields) each(parent map[string]any, field string, change func(map[strin
 	}
 }
 
-// putText sets a field unless the text is empty.
-func putText(parent map[string]any, field, value string) {
-	if value != "" {
-		parent[field] = value
-	}
-}
-
-// putObject sets a field unless the object has no fields.
-func putObject(parent map[string]any, field string, value map[string]any) {
+// put sets a field unless the value is empty.
+func put[T string | map[string]any](parent map[string]any, field string, value T) {
 	if len(value) > 0 {
 		parent[field] = value
 	}

@@ -41,7 +41,7 @@ func managedClusterAddOnToOlder(f *fields, addOn map[string]any) {
 	first := true
 	f.each(status, "registrations", func(entry map[string]any) map[string]any {
 		if first && f.text(entry, "type") == string(addonv1beta1.RegistrationTypeKubeClient) {
-			putText(status, "kubeClientDriver", f.text(f.object(entry, "kubeClient"), "driver"))
+			put(status, "kubeClientDriver", f.text(f.object(entry, "kubeClient"), "driver"))
 			first = false
 		}
 		return f.signedRegistration(entry)
@@ -75,8 +75,8 @@ func (f *fields) dropInlineName(reference map[string]any) map[string]any {
 // its desiredConfig.
 func (f *fields) fillInlineName(reference map[string]any) map[string]any {
 	desired := f.object(f.dropInlineName(reference), "desiredConfig")
-	putText(reference, "name", f.text(desired, "name"))
-	putText(reference, "namespace", f.text(desired, "namespace"))
+	put(reference, "name", f.text(desired, "name"))
+	put(reference, "namespace", f.text(desired, "namespace"))
 	return reference
 }
 
@@ -89,14 +89,14 @@ func (f *fields) typedRegistration(entry map[string]any, driver string) map[stri
 	if signer == addonv1alpha1.KubeAPIServerSigner {
 		kind = addonv1beta1.RegistrationTypeKubeClient
 		delete(subject, "organizationUnit")
-		putText(member, "driver", driver)
+		put(member, "driver", driver)
 	} else {
-		putText(member, "signerName", signer)
+		put(member, "signerName", signer)
 	}
 	rename(subject, "organizationUnit", "organizationUnits")
-	putObject(member, "subject", subject)
+	put(member, "subject", subject)
 	typed := map[string]any{"type": string(kind)}
-	putObject(typed, string(kind), member)
+	put(typed, string(kind), member)
 	return typed
 }
 
@@ -113,7 +113,7 @@ func (f *fields) signedRegistration(entry map[string]any) map[string]any {
 	}
 	rename(subject, "organizationUnits", "organizationUnit")
 	signed := map[string]any{}
-	putText(signed, "signerName", signer)
-	putObject(signed, "subject", subject)
+	put(signed, "signerName", signer)
+	put(signed, "subject", subject)
 	return signed
 }
