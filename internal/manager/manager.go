@@ -54,17 +54,12 @@ type Manager struct {
 	kinds  map[schema.GroupVersionKind]Kind
 	stores map[schema.GroupVersionKind]kept
 	words  packed.Dictionary
-	loops  []running
 	tasks  []func(context.Context) error
-	// others are the names of loops that tasks run.
-	others []string
+	// loops are the names of the loops that tasks run, queues those of Add.
+	loops  []string
+	queues []*reconcile.Queue
 	// unwatchable joins the errors of watches that could not be set up.
 	unwatchable error
-}
-
-type running struct {
-	loop  reconcile.Loop
-	queue *reconcile.Queue
 }
 
 // New returns a Manager that watches nothing yet.
@@ -141,7 +136,8 @@ func (m *Manager) newStore(kind schema.GroupVersionKind, limits Kind) (kept, err
 
 // Add registers a loop with its queue, before Run.
 func (m *Manager) Add(l reconcile.Loop, q *reconcile.Queue) {
-	m.loops = append(m.loops, running{l, q})
+	m.queues = append(m.queues, q)
+	m.AddLoops([]string{l.Name}, func(ctx context.Context) error { return l.Run(ctx, q) })
 }
 
 // AddTask registers a function that runs beside the loops until its context ends; call it
@@ -151,18 +147,12 @@ func (m *Manager) AddTask(task func(context.Context) error) { m.tasks = append(m
 // AddLoops registers a task, as AddTask does, that runs the named loops with queues of
 // its own.
 func (m *Manager) AddLoops(names []string, task func(context.Context) error) {
-	m.others = append(m.others, names...)
+	m.loops = append(m.loops, names...)
 	m.AddTask(task)
 }
 
 // Loops returns the names of the registered loops.
-func (m *Manager) Loops() []string {
-	out := slices.Clone(m.others)
-	for _, l := range m.loops {
-		out = append(out, l.loop.Name)
-	}
-	return out
-}
+func (m *Manager) Loops() []string { return m.loops }
 
 // Watch calls changed with the old and the new state of each object of the kind of
 // example: old is nil when the object is new, current is nil when it is gone. Objects
@@ -201,12 +191,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	// Handlers maintain indexes, which must be complete before a loop reads them.
 	if m.fill(ctx, run) {
+		run(m.untilSteady)
 		for _, task := range m.tasks {
 			run(task)
-		}
-		run(m.untilSteady)
-		for _, r := range m.loops {
-			run(func(ctx context.Context) error { return r.loop.Run(ctx, r.queue) })
 		}
 	}
 	return group.Wait()
@@ -241,7 +228,7 @@ func (m *Manager) untilSteady(ctx context.Context) error {
 	if m.o.Steady == nil {
 		return nil
 	}
-	for slices.ContainsFunc(m.loops, func(r running) bool { return r.queue.Len() > 0 }) {
+	for slices.ContainsFunc(m.queues, func(q *reconcile.Queue) bool { return q.Len() > 0 }) {
 		select {
 		case <-ctx.Done():
 			return nil

@@ -26,6 +26,8 @@ type Reader interface {
 	Get(ctx context.Context, key reconcile.Key, o reconcile.Object, options ...ReadOption) error
 	// List reads objects into l, in no order.
 	List(ctx context.Context, l List, options ...ReadOption) error
+	// of returns the kind of an object or a list, and its store.
+	of(o runtime.Object) (schema.GroupVersionKind, kept, error)
 }
 
 // List is a list of objects of the API.
@@ -129,7 +131,7 @@ func copied(s kept, o reconcile.Object) reconcile.Object {
 	return out
 }
 
-// of returns the store for the kind of an object or a list.
+// of implements Reader.
 func (r reads) of(o runtime.Object) (schema.GroupVersionKind, kept, error) {
 	kind, err := kindOf(o, r.scheme)
 	if err != nil {
@@ -146,14 +148,10 @@ func (r reads) of(o runtime.Object) (schema.GroupVersionKind, kept, error) {
 }
 
 // Each calls f with every object of the kind of example, one at a time: a list of all
-// packed objects would temporarily need much more memory than the packed ones. r must be
-// the Reader of a Manager; f must not read from it.
+// packed objects would temporarily need much more memory than the packed ones. f must not
+// read from r.
 func Each[T reconcile.Object](r Reader, example T, f func(T)) error {
-	all, ok := r.(reads)
-	if !ok {
-		return fmt.Errorf("going through all %T: %T is not the reader of a Manager", example, r)
-	}
-	_, s, err := all.of(example)
+	_, s, err := r.of(example)
 	if err != nil {
 		return err
 	}

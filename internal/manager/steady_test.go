@@ -27,8 +27,8 @@ func TestSteadyIsToldWhenAllQueuesAreEmpty(t *testing.T) {
 			return reconcile.Result{}, nil
 		}}, queues[i])
 	}
-	for _, r := range m.loops {
-		go func() { _ = r.loop.Run(t.Context(), r.queue) }()
+	for _, loop := range m.tasks {
+		go func() { _ = loop(t.Context()) }()
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- m.untilSteady(t.Context()) }()

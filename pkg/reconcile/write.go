@@ -63,11 +63,6 @@ func (t Target) String() string {
 	return t.Resource.Resource + " " + klog.KRef(t.Namespace, t.Name).String()
 }
 
-// bare returns the target without UID and version.
-func (t Target) bare() Target {
-	return Target{Resource: t.Resource, Namespace: t.Namespace, Name: t.Name}
-}
-
 // targetOf returns the target of an object, by its kind.
 func targetOf(o Object) Target {
 	return Target{Resource: ResourceOf(o.GetObjectKind().GroupVersionKind()), Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -207,7 +202,8 @@ func (e *Executor) write(ctx context.Context, p Plan) error {
 	left, failed := map[Target]*unstructured.Unstructured{}, map[Target]bool{}
 	ended := false
 	return each(p.Writes, 1, func(w Write) error {
-		at := w.target().bare()
+		at := w.target()
+		at.UID, at.Version = "", ""
 		if ended || failed[at] {
 			return nil
 		}
@@ -249,7 +245,7 @@ func (e *Executor) writeOne(ctx context.Context, w Write) (*unstructured.Unstruc
 		return nil, nil
 	case gone:
 		at := w.target()
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: at.Resource.Group, Resource: at.Resource.Resource}, at.Name, err)
+		return nil, apierrors.NewConflict(at.Resource.GroupResource(), at.Name, err)
 	}
 	return live, err
 }
