@@ -31,7 +31,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // lockName is the lease of the active agent of a cluster.
@@ -51,7 +50,6 @@ type process struct {
 	ca     []byte
 
 	// The loops are recreated each time the lock is acquired.
-	secrets    *watch.Collection[credential.Secret]
 	credential *credential.Controller
 	selection  *selection.Controller
 	operator   *klusterlet.Controller
@@ -131,22 +129,23 @@ func (p *process) labels() map[string]string {
 // work creates the loops and runs them while the lock is held.
 func (p *process) work(ctx context.Context) error {
 	defer p.held.Store(false)
-	p.secrets = credential.NewSecrets(p.client, p.o.namespace, p.log)
+	secrets := credential.NewSecrets(p.client, p.o.namespace, p.log)
 	p.credential = credential.New(credential.Config{
-		Spoke: p.client, Namespace: p.o.namespace, Secrets: p.secrets, SpokeCA: p.ca, Labels: p.labels(),
+		Spoke: p.client, Namespace: p.o.namespace, Secrets: secrets, SpokeCA: p.ca, Labels: p.labels(),
 		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.onReport,
 		Choose: func() (string, string) { return p.selection.Chosen() },
 	})
 	p.selection = selection.New(selection.Config{
-		Namespace: p.o.namespace, Secrets: p.secrets, Registration: p.credential, Signs: p.signs,
+		Namespace: p.o.namespace, Secrets: secrets, Registration: p.credential, Signs: p.signs,
 		OnChange: p.onChosen, UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64,
 	})
 	p.operator = nil
 	// Metrics read the loops only while held is true; from here on the loops exist.
 	p.held.Store(true)
+	loops := []loop{{"secrets", secrets.Run}, {credential.Name, p.credential.Run}, {selection.Name, p.selection.Run}}
 	if p.o.klusterlet == "" {
 		p.credential.Configure(&p.o.settings)
-		return runAll(ctx, p.processLoops())
+		return runAll(ctx, loops)
 	}
 	definitions, err := crd.Agent()
 	if err != nil {
@@ -154,10 +153,13 @@ func (p *process) work(ctx context.Context) error {
 	}
 	p.operator = klusterlet.New(klusterlet.Config{
 		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
-		UserAgent: userAgent(), Secrets: p.secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
+		UserAgent: userAgent(), Secrets: secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
 		Hubs: p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
 	})
-	return runAll(ctx, p.processLoops())
+	for _, c := range p.operator.Collections() {
+		loops = append(loops, loop{"collection", c.Run})
+	}
+	return runAll(ctx, append(loops, loop{klusterlet.Name, p.operator.Run}))
 }
 
 // onReport wakes the loops that report the state of the registration.
@@ -231,6 +233,12 @@ func (p *process) problemOfWorks() string {
 }
 
 var errEnded = errors.New("ended unexpectedly")
+
+// loop runs until its context is done.
+type loop struct {
+	name string
+	run  func(context.Context) error
+}
 
 // runAll runs the loops until ctx is done or one of them ends, and waits for all.
 func runAll(ctx context.Context, loops []loop) error {

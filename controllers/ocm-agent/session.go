@@ -56,18 +56,12 @@ type session struct {
 	process *process
 	log     logr.Logger
 
-	clusters *watch.Collection[*clusterv1.ManagedCluster]
-	nodes    *watch.Collection[status.Node]
-	claims   *watch.Collection[status.Claim]
-	// properties is nil unless the gate ClusterProperty is on.
-	properties *watch.Optional[status.Claim]
-	namespaces *namespaces.Controller
-	prober     *status.Prober
-	heartbeat  *heartbeat.Controller
-	status     *status.Controller
-	contact    *agent.Contact
-	// addOns is nil when the gate AddonManagement is off.
-	addOns *addOns
+	// loops run when the hub has accepted the cluster.
+	loops     []loop
+	clusters  *watch.Collection[*clusterv1.ManagedCluster]
+	heartbeat *heartbeat.Controller
+	status    *status.Controller
+	contact   *agent.Contact
 	// pulse beats when the hub accepted a renewal of the lease.
 	pulse *watch.Pulse
 }
@@ -79,8 +73,7 @@ const (
 	finding  = "reading the ManagedCluster"
 )
 
-// serve runs a session until ctx is done; the loops start when the hub has accepted the
-// cluster.
+// serve runs a session until ctx is done.
 func (p *process) serve(ctx context.Context, s agent.Session) {
 	log := p.log.WithValues("cluster", s.Identity.Cluster)
 	ctx = logr.NewContext(ctx, log)
@@ -97,7 +90,7 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 		p.current.Store(nil)
 		p.setAccepted(false)
 	}()
-	if err := runAll(ctx, one.sessionLoops()); err != nil {
+	if err := runAll(ctx, one.loops); err != nil {
 		log.Error(err, "Session ended because a loop ended")
 	}
 }
@@ -123,34 +116,49 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 			return c, err == nil
 		},
 	})
-	one.nodes = status.NewNodes(p.client, log)
-	if s.Settings.Claims {
-		one.claims = status.NewClaims(p.client, log)
-	}
-	if s.Settings.Properties {
-		one.properties = status.NewProperties(p.client, log)
-	}
-	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
+	nodes := status.NewNodes(p.client, log)
+	prober := &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
 	one.heartbeat = heartbeat.New(heartbeat.Config{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
 		Version: version.Get(), Outcome: one.onRenewal,
 	})
-	one.status = status.New(status.Config{
-		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,
-		Properties: one.properties, Prober: one.prober, Credential: p.credential.Report, Clock: p.clock,
-		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
-	})
-	one.namespaces = namespaces.New(namespaces.Config{
+	spaces := namespaces.New(namespaces.Config{
 		Hub: s.Link.Client, Spoke: p.client, Cluster: s.Identity.Cluster, HubHash: s.HubHash, Clusters: one.clusters, Clock: p.clock, Log: log,
 	})
+	one.loops = []loop{
+		{"managedcluster", one.clusters.Run},
+		{"nodes", nodes.Run},
+		{"health", prober.Run},
+		{heartbeat.Name, one.heartbeat.Run},
+		{"managednamespaces", spaces.Present.Run},
+		{namespaces.Name, spaces.Run},
+		{"work", one.runWorks},
+	}
+	var claims *watch.Collection[status.Claim]
+	if s.Settings.Claims {
+		claims = status.NewClaims(p.client, log)
+		one.loops = append(one.loops, loop{"clusterclaims", claims.Run})
+	}
+	var properties *watch.Optional[status.Claim]
+	if s.Settings.Properties {
+		properties = status.NewProperties(p.client, log)
+		one.loops = append(one.loops, loop{"clusterproperties", properties.Run})
+	}
+	one.status = status.New(status.Config{
+		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: nodes, Claims: claims,
+		Properties: properties, Prober: prober, Credential: p.credential.Report, Clock: p.clock,
+		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
+	})
+	one.loops = append(one.loops, loop{status.Name, one.status.Run})
 	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })
 	one.clusters.OnChange(one.onCluster)
 	if s.Settings.AddOns {
-		var err error
-		if one.addOns, err = one.newAddOns(); err != nil {
+		loops, err := one.addOnLoops()
+		if err != nil {
 			// Nothing else in the session depends on them.
 			log.Error(err, "Add-ons are not served")
 		}
+		one.loops = append(one.loops, loops...)
 	}
 	return one
 }
