@@ -34,15 +34,26 @@ type loops struct {
 	// placements records how long placement decisions take.
 	placements *placement.Metrics
 
+	// cancel is nil while the loops do not run. It and running are for Run and Stop, which are
+	// called one at a time.
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
 	mu       sync.Mutex
 	onChange func()
+	state    state
+}
+
+// state is what others see of the loops.
+type state struct {
+	// features are those that the loops run with.
 	features clustermanager.Features
-	cancel   context.CancelFunc
-	done     chan struct{}
 	err      error
+	// reader and arrivals are nil while the loops do not work.
 	reader   manager.Reader
 	arrivals *lease.Arrivals
-	away     time.Duration
+	// away is how long no hub was running, for the loops that are started next.
+	away time.Duration
 }
 
 var _ clustermanager.Loops = (*loops)(nil)
@@ -53,13 +64,6 @@ var bindings = clusterv1beta2.GroupVersion.WithResource("managedclustersetbindin
 
 var errFilling = errors.New("their caches are being filled")
 
-// setAway sets how long no hub was running, for the loops that are started next.
-func (l *loops) setAway(away time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.away = away
-}
-
 // OnChange implements clustermanager.Loops.
 func (l *loops) OnChange(f func()) {
 	l.mu.Lock()
@@ -68,16 +72,18 @@ func (l *loops) OnChange(f func()) {
 }
 
 // Err implements clustermanager.Loops.
-func (l *loops) Err() error {
+func (l *loops) Err() error { return l.current().err }
+
+func (l *loops) current() state {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	return l.state
 }
 
 // update changes the state and reports that.
-func (l *loops) update(change func()) {
+func (l *loops) update(change func(*state)) {
 	l.mu.Lock()
-	change()
+	change(&l.state)
 	f := l.onChange
 	l.mu.Unlock()
 	if f != nil {
@@ -87,47 +93,38 @@ func (l *loops) update(change func()) {
 
 // Run implements clustermanager.Loops.
 func (l *loops) Run(f clustermanager.Features) {
-	l.mu.Lock()
-	running := l.cancel != nil && l.features.Equal(f)
-	l.mu.Unlock()
-	if running {
+	if l.cancel != nil && l.current().features.Equal(f) {
 		return
 	}
 	l.Stop()
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), l.Log))
-	done := make(chan struct{})
-	l.update(func() { l.features, l.cancel, l.done, l.err = f, cancel, done, errFilling })
-	go func() {
-		defer close(done)
+	l.cancel = cancel
+	l.update(func(s *state) { s.features, s.err = f, errFilling })
+	l.running.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if err := l.runOnce(ctx, f); err != nil && ctx.Err() == nil {
 				l.Log.Error(err, "Controllers failed and will be restarted")
-				l.update(func() { l.err = err })
+				l.update(func(s *state) { s.err = err })
 			}
 		}, restartDelay)
-	}()
+	})
 }
 
 // Stop implements clustermanager.Loops.
 func (l *loops) Stop() {
-	l.mu.Lock()
-	cancel, done := l.cancel, l.done
-	l.cancel, l.done = nil, nil
-	l.mu.Unlock()
-	if cancel == nil {
+	if l.cancel == nil {
 		return
 	}
-	cancel()
-	<-done
-	l.update(func() { l.reader, l.arrivals, l.err = nil, nil, errStopped })
+	l.cancel()
+	l.cancel = nil
+	l.running.Wait()
+	l.update(func(s *state) { s.reader, s.arrivals, s.err = nil, nil, errStopped })
 }
 
 // runOnce runs the loops until ctx is done or they fail.
 func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	arrivals := lease.NewArrivals(l.Clock)
-	l.mu.Lock()
-	arrivals.SetAway(l.away)
-	l.mu.Unlock()
+	arrivals.SetAway(l.current().away)
 	as := rest.CopyConfig(l.REST)
 	as.Impersonate = rest.ImpersonationConfig{UserName: hub.AddOnManagerUser}
 	addOnManager, err := dynamic.NewForConfig(as)
@@ -140,7 +137,7 @@ func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	}
 	l.register(m, f, arrivals, addOnManager)
 	m.AddTask(func(ctx context.Context) error {
-		l.update(func() { l.reader, l.arrivals, l.away, l.err = m.Reader(), arrivals, 0, nil })
+		l.update(func(s *state) { s.reader, s.arrivals, s.away, s.err = m.Reader(), arrivals, 0, nil })
 		<-ctx.Done()
 		return nil
 	})
@@ -148,25 +145,8 @@ func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	return m.Run(ctx)
 }
 
-// runningFeatures returns the features that the loops run with.
-func (l *loops) runningFeatures() clustermanager.Features {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.features
-}
-
-// observed returns what the metrics are computed from; nil while the loops do not work.
-func (l *loops) observed() (manager.Reader, *lease.Arrivals) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reader, l.arrivals
-}
-
 // caches returns the caches of the loops; nil while the loops do not work.
-func (l *loops) caches() manager.Reader {
-	reader, _ := l.observed()
-	return reader
-}
+func (l *loops) caches() manager.Reader { return l.current().reader }
 
 // bound returns the sets that a namespace is bound to: from the caches, or from the API
 // server if the loops do not work in this replica or if live is true.

@@ -9,7 +9,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -49,14 +48,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for name, end := range c.book.Expiries() {
 		ch <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(end.Unix()), name)
 	}
-	if reader, arrivals := c.loops.observed(); reader != nil {
-		c.collectClusters(ch, reader, arrivals)
-		c.collectWorks(ch, reader)
+	if s := c.loops.current(); s.reader != nil {
+		c.collectClusters(ch, s)
+		c.collectWorks(ch, s)
 	}
 }
 
 // collectClusters reports the state of the clusters and the age of their leases.
-func (c *collector) collectClusters(ch chan<- prometheus.Metric, reader manager.Reader, arrivals *lease.Arrivals) {
+func (c *collector) collectClusters(ch chan<- prometheus.Metric, seen state) {
 	now := c.clock.Now()
 	ages := histogram{buckets: map[float64]uint64{}}
 	for _, bound := range leaseAges {
@@ -64,7 +63,7 @@ func (c *collector) collectClusters(ch chan<- prometheus.Metric, reader manager.
 	}
 	states := map[string]int{"pending": 0, "accepted": 0, "joined": 0, "available": 0, "unavailable": 0, "unknown": 0, "deleting": 0}
 	var first time.Time
-	err := manager.Each(reader, &clusterv1.ManagedCluster{}, func(mc *clusterv1.ManagedCluster) {
+	err := manager.Each(seen.reader, &clusterv1.ManagedCluster{}, func(mc *clusterv1.ManagedCluster) {
 		for _, state := range statesOf(mc) {
 			states[state]++
 		}
@@ -72,7 +71,7 @@ func (c *collector) collectClusters(ch chan<- prometheus.Metric, reader manager.
 		if err == nil && (first.IsZero() || end.Before(first)) {
 			first = end
 		}
-		if b, ok := arrivals.Get(mc.Name); ok {
+		if b, ok := seen.arrivals.Get(mc.Name); ok {
 			ages.add(now.Sub(b.Arrived).Seconds())
 		}
 	})

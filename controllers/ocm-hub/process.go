@@ -74,7 +74,7 @@ func (p *process) run(ctx context.Context) error {
 	collections.Fill(book, p.Log)
 	tokens := webhook.NewJoinTokens(client, p.Log)
 	decided := placement.NewMetrics()
-	loops := &loops{processConfig: p.processConfig, client: client, placements: decided, err: errStopped}
+	loops := &loops{processConfig: p.processConfig, client: client, placements: decided, state: state{err: errStopped}}
 	admission := webhook.NewServer(webhook.Options{
 		Certificate:   book.Certificate,
 		Hub:           webhook.NewHub(client, tokens),
@@ -110,7 +110,7 @@ func (p *process) run(ctx context.Context) error {
 		collections.Run,
 		tokens.Run,
 		func(ctx context.Context) error {
-			return p.lead(ctx, loops.setAway, clustermanager.Config{
+			return p.lead(ctx, loops, clustermanager.Config{
 				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
 				Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
 			}, collections)
@@ -198,8 +198,8 @@ func (p *process) serving() {
 }
 
 // lead competes for the lease until ctx is done, and runs the operator while it holds the
-// lease. away is called with how long no replica led before.
-func (p *process) lead(ctx context.Context, away func(time.Duration), config clustermanager.Config, collections *clustermanager.Collections) error {
+// lease. The loops learn how long no replica led before.
+func (p *process) lead(ctx context.Context, loops *loops, config clustermanager.Config, collections *clustermanager.Collections) error {
 	l := &lock.Lock{
 		Client: config.Client, Namespace: inpod.Namespace(hub.Namespace), Name: lockName, Times: lockTimes,
 		Pod: replica(), Process: rand.String(8), Clock: p.Clock, Log: p.Log,
@@ -208,7 +208,7 @@ func (p *process) lead(ctx context.Context, away func(time.Duration), config clu
 		err := l.Run(ctx, func(ctx context.Context) error {
 			gap := l.Gap()
 			p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
-			away(gap)
+			loops.update(func(s *state) { s.away = gap })
 			return clustermanager.Lead(ctx, config, collections)
 		})
 		if ctx.Err() == nil {

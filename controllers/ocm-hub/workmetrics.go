@@ -29,10 +29,10 @@ var (
 
 // collectWorks reports what the caches hold about works: their metadata, and the summaries of
 // replica sets.
-func (c *collector) collectWorks(ch chan<- prometheus.Metric, reader manager.Reader) {
+func (c *collector) collectWorks(ch chan<- prometheus.Metric, seen state) {
 	present, deleting := 0, 0
 	var oldest time.Time
-	err := manager.Each(reader, manager.Metadata(gc.ManifestWorkKind), func(w *metav1.PartialObjectMetadata) {
+	err := manager.Each(seen.reader, manager.Metadata(gc.ManifestWorkKind), func(w *metav1.PartialObjectMetadata) {
 		if w.DeletionTimestamp == nil {
 			present++
 			return
@@ -52,11 +52,11 @@ func (c *collector) collectWorks(ch chan<- prometheus.Metric, reader manager.Rea
 		age = max(c.clock.Since(oldest).Seconds(), 0)
 	}
 	ch <- prometheus.MustNewConstMetric(deletionDesc, prometheus.GaugeValue, age)
-	if !c.loops.runningFeatures().ManifestWorkReplicaSet {
+	if !seen.features.ManifestWorkReplicaSet {
 		return // they are not watched, and reading them would start a watch
 	}
 	list := &workv1alpha1.ManifestWorkReplicaSetList{}
-	if err := reader.List(context.Background(), list, manager.NotCopied); err != nil {
+	if err := seen.reader.List(context.Background(), list, manager.NotCopied); err != nil {
 		return
 	}
 	for state, n := range setSums(list.Items) {
