@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // binary is one program that users install.
@@ -63,10 +65,11 @@ func dependencies(ctx context.Context, c config, b binary) (figure, error) {
 		return figure{}, err
 	}
 	var findings []finding
-	for _, p := range missingFrom(recorded, now) {
+	was, is := sets.New(recorded...), sets.New(now...)
+	for _, p := range sets.List(is.Difference(was)) {
 		findings = append(findings, finding{File: list, Text: "new: " + p})
 	}
-	for _, p := range missingFrom(now, recorded) {
+	for _, p := range sets.List(was.Difference(is)) {
 		findings = append(findings, finding{File: list, Text: "gone: " + p})
 	}
 	return figure{
@@ -79,11 +82,11 @@ func dependencies(ctx context.Context, c config, b binary) (figure, error) {
 }
 
 func writeList(file string, lines []string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("writing dependency list: %w", err)
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing dependency list: %w", err)
 	}
 	return nil
@@ -96,17 +99,6 @@ func readList(file string) ([]string, error) {
 		return nil, fmt.Errorf("reading dependency list: %w", err)
 	}
 	return strings.Fields(string(text)), nil
-}
-
-// missingFrom returns the elements of wanted that have lacks.
-func missingFrom(have, wanted []string) []string {
-	var missing []string
-	for _, w := range wanted {
-		if !slices.Contains(have, w) {
-			missing = append(missing, w)
-		}
-	}
-	return missing
 }
 
 // binarySize measures a built binary.

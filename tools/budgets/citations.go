@@ -24,7 +24,7 @@ func citations(t *tree) figure {
 				for _, name := range page.FindAllString(comment.Text, -1) {
 					total++
 					if !t.has(name) && !t.has(path.Join(f.Dir, name)) {
-						findings = append(findings, finding{f.Path, t.Files.Position(comment.Pos()).Line, fmt.Sprintf("%s is not in the repository", name)})
+						findings = append(findings, finding{f.Path, t.line(comment.Pos()), fmt.Sprintf("%s is not in the repository", name)})
 					}
 				}
 			}

@@ -5,6 +5,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +18,7 @@ func packageComments(t *tree) figure {
 	var findings []finding
 	packages := t.packages()
 	for dir, files := range packages {
-		documented := false
-		for _, f := range files {
-			documented = documented || f.Syntax.Doc.Text() != ""
-		}
-		if !documented {
+		if !slices.ContainsFunc(files, func(f sourceFile) bool { return f.Syntax.Doc.Text() != "" }) {
 			findings = append(findings, finding{File: dir, Text: "package " + files[0].Syntax.Name.Name + " has no comment"})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/scanner"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -40,10 +41,7 @@ func codeLines(f sourceFile) []codeLine {
 		if tok == token.EOF {
 			return lines
 		}
-		if tok == token.SEMICOLON && literal == "\n" {
-			continue
-		}
-		if file.Offset(pos) < first {
+		if tok == token.SEMICOLON && literal == "\n" || file.Offset(pos) < first {
 			continue
 		}
 		if literal == "" {
@@ -124,25 +122,17 @@ func twinLines(code [][]codeLine, windows map[string][]place) []map[int]place {
 	for i := range code {
 		twins[i] = map[int]place{}
 		for j := 0; j+duplicateWindow <= len(code[i]); j++ {
-			other, ok := elsewhere(windows[windowText(code[i][j:j+duplicateWindow])], i)
-			if !ok {
+			same := windows[windowText(code[i][j:j+duplicateWindow])]
+			other := slices.IndexFunc(same, func(p place) bool { return p.file != i })
+			if other < 0 {
 				continue
 			}
 			for k := range duplicateWindow {
-				twins[i][j+k] = place{other.file, other.index + k}
+				twins[i][j+k] = place{same[other].file, same[other].index + k}
 			}
 		}
 	}
 	return twins
-}
-
-func elsewhere(places []place, file int) (place, bool) {
-	for _, p := range places {
-		if p.file != file {
-			return p, true
-		}
-	}
-	return place{}, false
 }
 
 // duplicateBlocks describes each run of duplicated lines of one file.

@@ -87,7 +87,7 @@ func unusedExports(t *tree) figure {
 	var findings []finding
 	for _, e := range declared {
 		if !used[[2]string{e.folder, e.name}] {
-			findings = append(findings, finding{e.file.Path, t.Files.Position(e.at).Line, fmt.Sprintf("%s is named in no other package", e.name)})
+			findings = append(findings, finding{e.file.Path, t.line(e.at), fmt.Sprintf("%s is named in no other package", e.name)})
 		}
 	}
 	return share("exports in use", len(declared), findings)

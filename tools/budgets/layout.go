@@ -67,33 +67,24 @@ func repeated(elements []string) string {
 
 // packageFiles measures how many files the fullest package has.
 func packageFiles(t *tree) figure {
-	fullest := 0
-	var findings []finding
+	var all []sized
 	for dir, files := range t.packages() {
-		if strings.HasPrefix(dir+"/", apiFolder) {
-			continue
-		}
-		fullest = max(fullest, len(files))
-		if len(files) > maxFiles {
-			findings = append(findings, finding{File: dir, Text: fmt.Sprintf("%d files", len(files))})
+		if !strings.HasPrefix(dir+"/", apiFolder) {
+			all = append(all, sized{finding{File: dir, Text: fmt.Sprintf("%d files", len(files))}, len(files)})
 		}
 	}
-	return atMost("files of a package", fullest, maxFiles, findings)
+	return largest("files of a package", maxFiles, all)
 }
 
 // packageDepth measures how many folders deep the deepest package lies.
 func packageDepth(t *tree) figure {
-	deepest := 0
-	var findings []finding
+	var all []sized
 	for dir := range t.packages() {
 		depth := 0
 		if dir != "." {
 			depth = strings.Count(dir, "/") + 1
 		}
-		deepest = max(deepest, depth)
-		if depth > maxDepth {
-			findings = append(findings, finding{File: dir, Text: fmt.Sprintf("%d folders deep", depth)})
-		}
+		all = append(all, sized{finding{File: dir, Text: fmt.Sprintf("%d folders deep", depth)}, depth})
 	}
-	return atMost("package depth", deepest, maxDepth, findings)
+	return largest("package depth", maxDepth, all)
 }

@@ -3,9 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -53,12 +54,8 @@ func report(w io.Writer, figures []figure, all bool) bool {
 
 // printFindings prints findings sorted by location, one a line.
 func printFindings(w io.Writer, findings []finding) {
-	sort.SliceStable(findings, func(i, j int) bool {
-		a, b := findings[i], findings[j]
-		if a.File != b.File {
-			return a.File < b.File
-		}
-		return a.Line < b.Line
+	slices.SortStableFunc(findings, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	for _, f := range findings {
 		if f.Line == 0 {

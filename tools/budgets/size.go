@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"math"
-	"sort"
+	"slices"
 )
 
 const (
@@ -20,52 +20,61 @@ const (
 	maxFile = 500
 )
 
-// function is one declared function or method with a body.
-type function struct {
-	file  sourceFile
-	decl  *ast.FuncDecl
-	line  int
-	lines int
+// sized is a location with the size that a budget bounds.
+type sized struct {
+	finding
+	size int
 }
 
-func functions(t *tree) []function {
-	var found []function
+// largest returns a figure for the largest size; the findings are those above the budget.
+func largest(name string, budget int, all []sized) figure {
+	most := 0
+	var findings []finding
+	for _, s := range all {
+		most = max(most, s.size)
+		if s.size > budget {
+			findings = append(findings, s.finding)
+		}
+	}
+	return figure{Name: name, Value: fmt.Sprint(most), Budget: fmt.Sprintf("<= %d", budget), Within: most <= budget, Findings: findings}
+}
+
+// functions measures each declared function or method with a body; measure also names the
+// unit.
+func functions(t *tree, measure func(*ast.FuncDecl) (int, string)) []sized {
+	var found []sized
 	for _, f := range t.counted() {
 		for _, d := range f.Syntax.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
-				first := t.line(fn.Type.Func)
-				found = append(found, function{f, fn, first, t.line(fn.End()) - first + 1})
+				size, unit := measure(fn)
+				found = append(found, sized{finding{f.Path, t.line(fn.Type.Func), fmt.Sprintf("%s has %d %s", fn.Name.Name, size, unit)}, size})
 			}
 		}
 	}
 	return found
 }
 
+func functionLines(t *tree) []sized {
+	return functions(t, func(fn *ast.FuncDecl) (int, string) { return t.line(fn.End()) - t.line(fn.Type.Func) + 1, "lines" })
+}
+
 // longestFunction measures the longest function.
 func longestFunction(t *tree) figure {
-	longest := 0
-	var findings []finding
-	for _, f := range functions(t) {
-		longest = max(longest, f.lines)
-		if f.lines > maxFunction {
-			findings = append(findings, finding{f.file.Path, f.line, fmt.Sprintf("%s has %d lines", f.decl.Name.Name, f.lines)})
-		}
-	}
-	return atMost("longest function", longest, maxFunction, findings)
+	return largest("longest function", maxFunction, functionLines(t))
 }
 
 // functionPercentile measures the length that 95 % of the functions do not exceed; its
 // findings are the functions above the budget.
 func functionPercentile(t *tree) figure {
+	all := functionLines(t)
+	f := largest("function lines, 95th percentile", maxFunctionPercentile, all)
 	var lengths []int
-	var findings []finding
-	for _, f := range functions(t) {
-		lengths = append(lengths, f.lines)
-		if f.lines > maxFunctionPercentile {
-			findings = append(findings, finding{f.file.Path, f.line, fmt.Sprintf("%s has %d lines", f.decl.Name.Name, f.lines)})
-		}
+	for _, s := range all {
+		lengths = append(lengths, s.size)
 	}
-	return atMost("function lines, 95th percentile", percentile95(lengths), maxFunctionPercentile, findings)
+	value := percentile95(lengths)
+	f.Value, f.Within = fmt.Sprint(value), value <= maxFunctionPercentile
+	return f
 }
 
 // percentile95 returns the nearest-rank 95th percentile, 0 for no values.
@@ -73,45 +82,20 @@ func percentile95(values []int) int {
 	if len(values) == 0 {
 		return 0
 	}
-	sort.Ints(values)
+	slices.Sort(values)
 	return values[int(math.Ceil(0.95*float64(len(values))))-1]
 }
 
 // parameters measures the largest number of parameters of a function.
 func parameters(t *tree) figure {
-	most := 0
-	var findings []finding
-	for _, f := range functions(t) {
-		n := f.decl.Type.Params.NumFields()
-		most = max(most, n)
-		if n > maxParameters {
-			findings = append(findings, finding{f.file.Path, f.line, fmt.Sprintf("%s has %d parameters", f.decl.Name.Name, n)})
-		}
-	}
-	return atMost("parameters", most, maxParameters, findings)
+	return largest("parameters", maxParameters, functions(t, func(fn *ast.FuncDecl) (int, string) { return fn.Type.Params.NumFields(), "parameters" }))
 }
 
 // fileLength measures the longest file.
 func fileLength(t *tree) figure {
-	longest := 0
-	var findings []finding
+	var all []sized
 	for _, f := range t.counted() {
-		n := f.lines()
-		longest = max(longest, n)
-		if n > maxFile {
-			findings = append(findings, finding{f.Path, 0, fmt.Sprintf("%d lines", n)})
-		}
+		all = append(all, sized{finding{f.Path, 0, fmt.Sprintf("%d lines", f.lines())}, f.lines()})
 	}
-	return atMost("longest file", longest, maxFile, findings)
-}
-
-// atMost returns a figure that must not exceed its budget.
-func atMost(name string, value, budget int, findings []finding) figure {
-	return figure{
-		Name:     name,
-		Value:    fmt.Sprint(value),
-		Budget:   fmt.Sprintf("<= %d", budget),
-		Within:   value <= budget,
-		Findings: findings,
-	}
+	return largest("longest file", maxFile, all)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -95,13 +96,7 @@ func (t *tree) add(root, name string) error {
 
 // counted returns the files that budgets count: neither generated nor tests.
 func (t *tree) counted() []sourceFile {
-	var files []sourceFile
-	for _, f := range t.All {
-		if !f.Generated && !f.Test {
-			files = append(files, f)
-		}
-	}
-	return files
+	return slices.DeleteFunc(slices.Clone(t.All), func(f sourceFile) bool { return f.Generated || f.Test })
 }
 
 // packages returns the counted files by folder.
@@ -120,8 +115,8 @@ func (t *tree) line(p token.Pos) int {
 
 // lines returns the number of lines of the file.
 func (f sourceFile) lines() int {
-	n := bytes.Count(f.Source, []byte("\n"))
-	if len(f.Source) > 0 && !bytes.HasSuffix(f.Source, []byte("\n")) {
+	n := 0
+	for range bytes.Lines(f.Source) {
 		n++
 	}
 	return n

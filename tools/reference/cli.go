@@ -104,7 +104,7 @@ func flagTable(flags *pflag.FlagSet) string {
 			name = code("-"+f.Shorthand) + ", " + name
 		}
 		value = f.DefValue
-		if slices.Contains([]string{"", "false", "[]", "0"}, value) {
+		if slices.Contains([]string{"false", "[]", "0"}, value) {
 			value = ""
 		}
 		rows = append(rows, []string{name, code(value), prose(usage)})

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -214,11 +215,7 @@ func validations(s apiextensionsv1.JSONSchemaProps, required bool) []string {
 	}
 	all = append(all, bounds(s)...)
 	for _, rule := range s.XValidations {
-		text := rule.Message
-		if text == "" {
-			text = code(rule.Rule)
-		}
-		all = append(all, prose(text))
+		all = append(all, prose(cmp.Or(rule.Message, code(rule.Rule))))
 	}
 	if len(s.XListMapKeys) > 0 {
 		all = append(all, "unique by "+strings.Join(s.XListMapKeys, ", "))

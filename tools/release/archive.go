@@ -7,6 +7,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -58,10 +59,7 @@ func tarred(files []packed) ([]byte, error) {
 			return nil, fmt.Errorf("packing %s: %w", f.Name, err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("packing: %w", err)
-	}
-	if err := compressed.Close(); err != nil {
+	if err := errors.Join(w.Close(), compressed.Close()); err != nil {
 		return nil, fmt.Errorf("packing: %w", err)
 	}
 	return out.Bytes(), nil

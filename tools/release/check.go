@@ -134,12 +134,7 @@ func (s *manifestSelector) matches(p platform) bool {
 			return false
 		}
 	}
-	for _, r := range s.MatchExpressions {
-		if !r.matches(labels) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.MatchExpressions, func(r manifestRequirement) bool { return !r.matches(labels) })
 }
 
 func (r manifestRequirement) matches(labels map[string]string) bool {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -91,15 +91,12 @@ func (c *counter) see(e event) {
 		c.verdict[key] = "run"
 	case "output":
 		c.keep(key, e.Output)
-	case "pass", "skip":
+	case "pass", "skip", "fail":
 		c.verdict[key] = e.Action
-		delete(c.output, key)
-		if e.Test == "" {
-			c.close(e)
+		if e.Action == "fail" {
+			c.show(key)
 		}
-	case "fail":
-		c.verdict[key] = e.Action
-		c.show(key)
+		delete(c.output, key)
 		if e.Test == "" {
 			c.close(e)
 		}
@@ -136,7 +133,7 @@ func (c *counter) close(e event) {
 			lost = append(lost, key)
 		}
 	}
-	sort.Slice(lost, func(i, j int) bool { return lost[i].name < lost[j].name })
+	slices.SortFunc(lost, func(a, b test) int { return strings.Compare(a.name, b.name) })
 	for _, key := range lost {
 		c.verdict[key] = "fail"
 		c.show(key)
@@ -155,19 +152,14 @@ func (c *counter) close(e event) {
 // failed without a failing test as one failure.
 func (c *counter) finish() results {
 	for key, verdict := range c.verdict {
-		switch verdict {
-		case "pass":
-			if key.name != "" && !c.parent[key] {
-				c.sum.Passed++
-			}
-		case "skip":
-			if key.name != "" && !c.parent[key] {
-				c.sum.Skipped++
-			}
-		case "fail", "run":
-			if !c.failingBelow(key) {
-				c.sum.Failed++
-			}
+		leaf := key.name != "" && !c.parent[key]
+		switch {
+		case verdict == "pass" && leaf:
+			c.sum.Passed++
+		case verdict == "skip" && leaf:
+			c.sum.Skipped++
+		case (verdict == "fail" || verdict == "run") && !c.failingBelow(key):
+			c.sum.Failed++
 		}
 	}
 	for key, seconds := range c.seconds {

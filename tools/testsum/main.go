@@ -47,7 +47,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		sum, err = follow(stdin, stdout)
 	}
 	if err == nil && *record != "" {
-		err = appendRecord(*record, sum)
+		if err = appendRecord(*record, sum); err != nil {
+			err = fmt.Errorf("recording results: %w", err)
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "testsum: %v\n", err)
@@ -83,17 +85,14 @@ func follow(in io.Reader, out io.Writer) (results, error) {
 func appendRecord(name string, r results) error {
 	line, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("recording results: %w", err)
+		return err
 	}
 	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return fmt.Errorf("recording results: %w", err)
+		return err
 	}
 	_, err = file.Write(append(line, '\n'))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("recording results: %w", err)
-	}
-	return nil
+	return errors.Join(err, file.Close())
 }
 
 // maxSlow is how many slow tests are printed.

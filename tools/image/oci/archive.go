@@ -5,6 +5,7 @@ package oci
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -167,8 +168,5 @@ func pack(folder, target string) error {
 	if err != nil {
 		return err
 	}
-	if err := archive.Close(); err != nil {
-		return err
-	}
-	return file.Close()
+	return errors.Join(archive.Close(), file.Close())
 }
