@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -119,9 +120,7 @@ func (o *options) apply(r *raw) error {
 	if err := r.checkSupported(); err != nil {
 		return err
 	}
-	if s.ClusterName == "" {
-		s.ClusterName = r.legacyName
-	}
+	s.ClusterName = cmp.Or(s.ClusterName, r.legacyName)
 	for _, u := range r.urls {
 		s.ExternalServerURLs = append(s.ExternalServerURLs, agent.ServerURL{URL: u})
 	}
