@@ -94,21 +94,19 @@ func (m *Manager) store(example reconcile.Object) (kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := m.stores[kind]
 	limits, named := m.kinds[kind]
-	switch {
-	case s != nil:
-		limits = s.settings()
-	case !named:
+	if !named {
 		limits.Example = example
+		m.kinds[kind] = limits
 	}
 	if reflect.TypeOf(limits.Example) != reflect.TypeOf(example) {
 		return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
 	}
-	if s != nil {
+	if s := m.stores[kind]; s != nil {
 		return s, nil
 	}
-	if s, err = m.newStore(kind, limits); err != nil {
+	s, err := m.newStore(kind, limits)
+	if err != nil {
 		return nil, err
 	}
 	m.stores[kind] = s
