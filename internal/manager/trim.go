@@ -59,6 +59,9 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 			}
 			kept[SharedAnnotation] = "true"
 		}
+		if len(kept) == 0 {
+			kept = nil
+		}
 		o.SetAnnotations(kept)
 		o.SetManagedFields(trimmed)
 		return in, nil
