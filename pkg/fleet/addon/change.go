@@ -11,11 +11,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
@@ -73,16 +71,7 @@ type Pair struct {
 
 // CheckName returns why an add-on cannot have this name: it is part of the names of works,
 // secrets and users, and a label value.
-func CheckName(name string) error {
-	problems := validation.IsDNS1123Subdomain(name)
-	if len(problems) == 0 {
-		problems = validation.IsValidLabelValue(name)
-	}
-	if len(problems) > 0 {
-		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of an add-on", name), problems[0], fleet.Advice("for example metrics"))
-	}
-	return nil
-}
+func CheckName(name string) error { return naming.CheckValue(name, "an add-on", "metrics") }
 
 // Enable enables add-ons on clusters. A cluster that Disable excluded from the install
 // strategy is included again. Labels, annotations and configurations are merged with the
@@ -104,7 +93,7 @@ func Enable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 		if err := c.checkEnable(p); err != nil {
 			return fleet.Change{}, err
 		}
-		included, err := c.include(ctx, p)
+		included, err := c.annotate(ctx, p, nil)
 		if err != nil {
 			return fleet.Change{}, err
 		}
@@ -209,15 +198,8 @@ func selectedFor(ctx context.Context, hub *fleet.Cluster, a *addonv1alpha1.Clust
 	}
 	out := map[string]bool{}
 	for _, p := range a.Spec.InstallStrategy.Placements {
-		items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.PlacementDecisions, Namespace: p.Namespace, Labels: clusterv1beta1.LabelPlacement +
-			"=" + p.Name})
-		if err != nil {
-			return nil, fleet.Explain(fmt.Sprintf("listing the decisions of placement %s/%s", p.Namespace, p.Name), hub, err)
-		}
-		for i := range items {
-			for _, cluster := range cluster.ClustersOf(&items[i]) {
-				out[cluster] = true
-			}
+		if err := cluster.AddSelected(ctx, hub, p.Namespace, p.Name, out); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -229,27 +211,13 @@ func (c *change) checkEnable(p Pair) error {
 	if !isInstalledByPlacements(a) || c.selected[p.AddOn][p.Cluster] {
 		return nil
 	}
-	names := make([]string, 0, len(a.Spec.InstallStrategy.Placements))
-	for _, s := range a.Spec.InstallStrategy.Placements {
-		names = append(names, s.Namespace+"/"+s.Name)
-	}
 	return fleet.Refuse(fmt.Sprintf("no placement of the add-on %q selects cluster %q", p.AddOn, p.Cluster),
-		"the hub would remove it again; its placements are: "+fleet.Listed(names),
+		"the hub would remove it again; its placements are: "+fleet.Listed(placementsOf(a)),
 		AddPlacement.On(c.Hub, "addon", p.AddOn))
 }
 
-// include includes a cluster in the install strategy again.
-func (c *change) include(ctx context.Context, p Pair) (bool, error) {
-	return c.annotate(ctx, p, nil)
-}
-
-// exclude excludes a cluster from the install strategy.
-func (c *change) exclude(ctx context.Context, p Pair) (bool, error) {
-	return c.annotate(ctx, p, "true")
-}
-
-// annotate writes the annotation that excludes a cluster, or removes it when value is nil, and
-// reports whether that changed anything.
+// annotate sets the annotation that excludes a cluster from the install strategy: "true"
+// excludes it, nil includes it again. It reports whether that changed anything.
 func (c *change) annotate(ctx context.Context, p Pair, value any) (bool, error) {
 	key := addonv1alpha1.AnnotationPrefixExclude + p.AddOn
 	mc := c.clusters[p.Cluster]

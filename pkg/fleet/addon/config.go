@@ -20,7 +20,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceDeploymentConfig)
+// deploymentConfigs is the resource of AddOnDeploymentConfigs, deploymentKind the kind of configuration.
+var (
+	deploymentConfigs = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceDeploymentConfig)
+	deploymentKind    = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig}
+)
 
 // labelSetFor marks an AddOnDeploymentConfig that Enable created to hold variables; its value
 // is the add-on that it belongs to.
@@ -82,17 +86,16 @@ func (c *change) applyConfigs(ctx context.Context) error {
 // configsFor returns the list of configurations that an add-on is to have on a cluster; nil
 // leaves it as it is.
 func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unstructured) ([]any, error) {
-	var present addonv1alpha1.ManagedClusterAddOn
+	present := &addonv1alpha1.ManagedClusterAddOn{}
 	if live != nil {
-		a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](live)
-		if err != nil {
+		var err error
+		if present, err = typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](live); err != nil {
 			return nil, err
 		}
-		present = *a
 	}
 	given := slices.Clone(c.Configs)
 	if len(c.Variables) > 0 {
-		own, err := c.applyVariables(ctx, p, &present)
+		own, err := c.applyVariables(ctx, p, present)
 		if err != nil {
 			return nil, err
 		}
@@ -103,11 +106,8 @@ func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unst
 	if len(given) == 0 {
 		return nil, nil
 	}
-	kept := slices.DeleteFunc(slices.Clone(present.Spec.Configs), func(old addonv1alpha1.AddOnConfig) bool {
-		return slices.ContainsFunc(given, func(g addonv1alpha1.AddOnConfig) bool { return g.ConfigGroupResource == old.ConfigGroupResource })
-	})
 	var out []any
-	for _, config := range append(kept, given...) {
+	for _, config := range replaced(present.Spec.Configs, given) {
 		item, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&config)
 		if err != nil {
 			return nil, fmt.Errorf("encoding a configuration: %w", err)
@@ -117,20 +117,25 @@ func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unst
 	return out, nil
 }
 
+// replaced returns the present configurations with the given ones in place of all those of
+// their kinds.
+func replaced(present, given []addonv1alpha1.AddOnConfig) []addonv1alpha1.AddOnConfig {
+	kept := slices.DeleteFunc(slices.Clone(present), func(old addonv1alpha1.AddOnConfig) bool {
+		return slices.ContainsFunc(given, func(g addonv1alpha1.AddOnConfig) bool { return g.ConfigGroupResource == old.ConfigGroupResource })
+	})
+	return append(kept, given...)
+}
+
 // applyVariables sets the variables in the AddOnDeploymentConfig of the add-on in the cluster's
 // namespace. A new one starts as a copy of the one in effect, because it replaces that.
 func (c *change) applyVariables(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (addonv1alpha1.AddOnConfig, error) {
-	own := addonv1alpha1.AddOnConfig{
-		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
-		ConfigReferent:      addonv1alpha1.ConfigReferent{Namespace: p.Cluster, Name: p.AddOn},
-	}
+	own := addonv1alpha1.AddOnConfig{ConfigGroupResource: deploymentKind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: p.Cluster, Name: p.AddOn}}
 	u := fleet.Named(addonv1alpha1.GroupVersion.WithKind("AddOnDeploymentConfig"), p.Cluster, p.AddOn)
 	live, err := write.Live(ctx, c.Hub, u)
 	if err != nil {
 		return own, fleet.Explain("reading "+fleet.Describe(u), c.Hub, err)
 	}
-	spec := map[string]any{"agentInstallNamespace": ""}
-	before := live
+	spec, before := map[string]any{"agentInstallNamespace": ""}, live
 	if before == nil {
 		if before, err = c.configInEffect(ctx, p, present); err != nil {
 			return own, err
@@ -166,20 +171,19 @@ func (c *change) applyVariables(ctx context.Context, p Pair, present *addonv1alp
 
 // configInEffect returns the AddOnDeploymentConfig in effect on a cluster; nil when there is none.
 func (c *change) configInEffect(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (*unstructured.Unstructured, error) {
-	own := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig}
 	var at *addonv1alpha1.ConfigReferent
 	for _, s := range c.addOns[p.AddOn].Spec.SupportedConfigs {
-		if d := s.DefaultConfig; s.ConfigGroupResource == own && d != nil && d.Name != "" && d.Name != addonv1alpha1.ReservedNoDefault {
+		if d := DefaultOf(s); s.ConfigGroupResource == deploymentKind && d != nil {
 			at = d
 		}
 	}
 	for _, r := range slices.Backward(present.Status.ConfigReferences) {
-		if r.ConfigGroupResource == own && r.DesiredConfig != nil {
+		if r.ConfigGroupResource == deploymentKind && r.DesiredConfig != nil {
 			at = &r.DesiredConfig.ConfigReferent
 		}
 	}
 	for _, r := range slices.Backward(present.Spec.Configs) {
-		if r.ConfigGroupResource == own {
+		if r.ConfigGroupResource == deploymentKind {
 			at = &r.ConfigReferent
 		}
 	}

@@ -97,7 +97,7 @@ func (o *CreateOptions) manifests() ([]workv1.Manifest, error) {
 			return nil, err
 		}
 		for _, u := range objects {
-			if o.Namespace != "" && u.GetNamespace() == "" && manifest.NamespacedKinds[u.GroupVersionKind().GroupKind().String()] {
+			if o.Namespace != "" && u.GetNamespace() == "" && manifest.NamespacedKinds.Has(u.GroupVersionKind().GroupKind().String()) {
 				u.SetNamespace(o.Namespace)
 			}
 			raw, err := json.Marshal(u.Object)
@@ -172,11 +172,10 @@ func Create(ctx context.Context, o CreateOptions) (Result, error) {
 		return Result{}, err
 	}
 	var out Result
-	change, err := write.One(ctx, r, o.Hub, u)
-	if err != nil {
-		return out, fleet.Explain("applying "+fleet.Describe(u), o.Hub, err)
+	if out.Items, err = write.All(ctx, r, o.Hub, []*unstructured.Unstructured{u}); err != nil {
+		return out, err
 	}
-	out.Items = append(out.Items, change)
+	var change fleet.Change
 	err = write.Again(func() (err error) {
 		if registration == nil {
 			if present, err = readAddOn(ctx, o.Hub, o.Name); err != nil {
@@ -203,15 +202,10 @@ func Create(ctx context.Context, o CreateOptions) (Result, error) {
 
 // templateToApply returns the template to apply, once it is clear that it may be applied.
 func (o *CreateOptions) templateToApply(ctx context.Context, t *addonv1alpha1.AddOnTemplate) (*unstructured.Unstructured, error) {
-	raw, err := json.Marshal(t)
+	u, err := typed.ToUnstructured(t)
 	if err != nil {
-		return nil, fmt.Errorf("encoding template %s: %w", t.Name, err)
+		return nil, err
 	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
-		return nil, fmt.Errorf("encoding template %s: %w", t.Name, err)
-	}
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	live, err := write.Live(ctx, o.Hub, u)
 	if err != nil {
 		return nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
@@ -238,11 +232,10 @@ func (o *CreateOptions) registration(ctx context.Context, r *fleet.Run, present 
 	}
 	if o.Placement != "" {
 		c := &change{Options: Options{Hub: o.Hub, Targets: cluster.Targets{Placement: o.Placement}}, run: r}
-		placed, err := c.underPlacement(ctx, wanted)
-		if err != nil {
+		var err error
+		if wanted, err = c.underPlacement(ctx, wanted); err != nil {
 			return nil, err
 		}
-		wanted = placed
 	}
 	old := setDefault(wanted, template)
 	if old != "" && old != template && !o.Overwrite {
@@ -267,48 +260,32 @@ func (o *CreateOptions) registration(ctx context.Context, r *fleet.Run, present 
 
 // setDefault makes a template the default one, and returns the previous one.
 func setDefault(a *addonv1alpha1.ClusterManagementAddOn, template string) (old string) {
-	has := map[string]int{}
-	for i, s := range a.Spec.SupportedConfigs {
-		if s.Group == addonv1alpha1.GroupName {
-			has[s.Resource] = i + 1
+	kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}
+	for _, kind := range []addonv1alpha1.ConfigGroupResource{kind, deploymentKind} {
+		if !slices.ContainsFunc(a.Spec.SupportedConfigs, func(m addonv1alpha1.ConfigMeta) bool { return m.ConfigGroupResource == kind }) {
+			a.Spec.SupportedConfigs = append(a.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{ConfigGroupResource: kind})
 		}
 	}
-	for _, resource := range []string{addonv1alpha1.ResourceTemplate, addonv1alpha1.ResourceDeploymentConfig} {
-		if has[resource] == 0 {
-			a.Spec.SupportedConfigs = append(a.Spec.SupportedConfigs,
-				addonv1alpha1.ConfigMeta{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}})
-			has[resource] = len(a.Spec.SupportedConfigs)
+	for i := range a.Spec.SupportedConfigs {
+		if at := &a.Spec.SupportedConfigs[i]; at.ConfigGroupResource == kind {
+			if d := DefaultOf(*at); d != nil {
+				old = d.Name
+			}
+			at.DefaultConfig = &addonv1alpha1.ConfigReferent{Name: template}
 		}
 	}
-	at := &a.Spec.SupportedConfigs[has[addonv1alpha1.ResourceTemplate]-1]
-	if at.DefaultConfig != nil && at.DefaultConfig.Name != addonv1alpha1.ReservedNoDefault {
-		old = at.DefaultConfig.Name
-	}
-	at.DefaultConfig = &addonv1alpha1.ConfigReferent{Name: template}
 	return old
-}
-
-// toPlain returns a value in the form of unstructured content.
-func toPlain(value any) (any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an add-on: %w", err)
-	}
-	var out any
-	return out, json.Unmarshal(raw, &out)
 }
 
 // spec returns the fields of the add-on's spec that the options set.
 func (o *CreateOptions) spec(wanted *addonv1alpha1.ClusterManagementAddOn) (map[string]any, error) {
-	spec := map[string]any{}
-	for field, value := range map[string]any{"supportedConfigs": wanted.Spec.SupportedConfigs, "installStrategy": wanted.Spec.InstallStrategy} {
-		if field == "installStrategy" && o.Placement == "" {
-			continue
-		}
-		var err error
-		if spec[field], err = toPlain(value); err != nil {
-			return nil, err
-		}
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an add-on: %w", err)
+	}
+	spec := map[string]any{"supportedConfigs": all["supportedConfigs"]}
+	if o.Placement != "" {
+		spec["installStrategy"] = all["installStrategy"]
 	}
 	meta := map[string]any{}
 	for field, value := range map[string]string{"displayName": o.DisplayName, "description": o.Description} {

@@ -77,7 +77,7 @@ func (c *change) disable(ctx context.Context, p Pair, live *unstructured.Unstruc
 	// Clusters given by name stay without the add-on even if a placement selects them later;
 	// others are excluded only where it would come back.
 	if isInstalledByPlacements(c.addOns[p.AddOn]) && (live != nil || c.selected[p.AddOn][p.Cluster] || slices.Contains(c.Targets.Clusters, p.Cluster)) {
-		excluded, err := c.exclude(ctx, p)
+		excluded, err := c.annotate(ctx, p, "true")
 		if err != nil {
 			return fleet.Change{}, err
 		}
@@ -107,21 +107,17 @@ func (c *change) disable(ctx context.Context, p Pair, live *unstructured.Unstruc
 func (c *change) awaitGone(ctx context.Context, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
 	at := c.run.Place(live.GetName() + " on " + live.GetNamespace())
-	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: fleet.ClusterAddOns, Namespace: live.GetNamespace(), Name: live.GetName(),
-		Clock: c.run.Given.Clock},
-		func(items []*unstructured.Unstructured) (bool, error) {
-			if len(items) == 0 || items[0].GetUID() != live.GetUID() {
-				return true, nil
-			}
-			last = items[0]
-			at.See("held by " + strings.Join(last.GetFinalizers(), ", "))
-			return false, nil
-		})
+	held := func() string { return "held by " + strings.Join(last.GetFinalizers(), ", ") }
+	q := await.Query{Client: c.Hub.Client, Resource: fleet.ClusterAddOns, Namespace: live.GetNamespace(), Name: live.GetName(), Clock: c.run.Given.Clock}
+	err := await.Gone(ctx, q, live.GetUID(), func(u *unstructured.Unstructured) {
+		last = u
+		at.See(held())
+	})
 	return c.run.TimedOut(ctx, at.End(err, "gone"), fleet.Describe(live)+" to be gone", func(context.Context) *fleet.Blocker {
 		if last == nil || last.GetDeletionTimestamp() == nil {
 			return nil
 		}
-		cause := "held by " + strings.Join(last.GetFinalizers(), ", ")
+		cause := held()
 		if hook := apimeta.FindStatusCondition(fleet.ConditionsOf(last), addonv1alpha1.ConditionHookManifestCompleted); hook != nil &&
 			hook.Status != metav1.ConditionTrue {
 			cause = "its hook has not completed (" + fleet.OneLine(hook.Message) + "); " + cause

@@ -14,7 +14,7 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
 // labelVersion is the label with which an add-on may give its version.
@@ -78,25 +78,19 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 		}
 	}
 	found := map[string]*Info{}
-	for i := range registered {
-		a, err := typed.FromUnstructured[addonv1alpha1.ClusterManagementAddOn](&registered[i])
-		if err != nil {
-			return nil, err
-		}
-		found[a.Name] = infoOf(a)
+	if err := placement.TakeUp(&registered, func(a *addonv1alpha1.ClusterManagementAddOn) { found[a.Name] = infoOf(a) }); err != nil {
+		return nil, err
 	}
-	for i := range instances {
-		a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](&instances[i])
-		if err != nil {
-			return nil, err
-		}
+	if err := placement.TakeUp(&instances, func(a *addonv1alpha1.ManagedClusterAddOn) {
 		if found[a.Name] == nil {
 			if o.Selector != "" {
-				continue // it has no labels of its own that could match
+				return // it has no labels of its own that could match
 			}
 			found[a.Name] = &Info{Name: a.Name, Created: a.CreationTimestamp}
 		}
 		found[a.Name].count(a)
+	}); err != nil {
+		return nil, err
 	}
 	out := make([]Info, 0, len(found))
 	for name, info := range found {
@@ -119,12 +113,10 @@ func infoOf(a *addonv1alpha1.ClusterManagementAddOn) *Info {
 		info.Lifecycle = addonv1alpha1.LifecycleSelf
 	}
 	if info.Install == addonv1alpha1.InstallStrategyPlacements {
-		for _, p := range a.Spec.InstallStrategy.Placements {
-			info.Placements = append(info.Placements, p.Namespace+"/"+p.Name)
-		}
+		info.Placements = placementsOf(a)
 	}
 	for _, c := range a.Spec.SupportedConfigs {
-		if d := c.DefaultConfig; d != nil && d.Name != "" && d.Name != addonv1alpha1.ReservedNoDefault {
+		if d := DefaultOf(c); d != nil {
 			info.Configs = append(info.Configs, strings.Join([]string{c.Resource, d.Namespace, d.Name}, "/"))
 			if c.Resource == addonv1alpha1.ResourceTemplate && info.Version == "" {
 				info.Version = VersionOf(a.Name, d.Name)
@@ -134,13 +126,29 @@ func infoOf(a *addonv1alpha1.ClusterManagementAddOn) *Info {
 	return info
 }
 
+// placementsOf returns the placements of the install strategy, NAMESPACE/NAME.
+func placementsOf(a *addonv1alpha1.ClusterManagementAddOn) []string {
+	var out []string
+	for _, p := range a.Spec.InstallStrategy.Placements {
+		out = append(out, p.Namespace+"/"+p.Name)
+	}
+	return out
+}
+
+// DefaultOf returns the default configuration of a kind; nil when there is none.
+func DefaultOf(c addonv1alpha1.ConfigMeta) *addonv1alpha1.ConfigReferent {
+	if d := c.DefaultConfig; d != nil && d.Name != "" && d.Name != addonv1alpha1.ReservedNoDefault {
+		return d
+	}
+	return nil
+}
+
 // VersionOf returns the version in the name of a template; empty when there is none.
 func VersionOf(addOn, template string) string {
-	version, ok := strings.CutPrefix(template, addOn+"-")
-	if !ok {
-		return ""
+	if version, ok := strings.CutPrefix(template, addOn+"-"); ok {
+		return version
 	}
-	return version
+	return ""
 }
 
 // ManagedByHub reports whether the hub installs the add-on.

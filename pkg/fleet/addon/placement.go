@@ -4,16 +4,22 @@ package addon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -150,9 +156,9 @@ func readAddOn(ctx context.Context, hub *fleet.Cluster, name string) (*addonv1al
 
 // underPlacement returns the add-on with the placement in its install strategy.
 func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn) (*addonv1alpha1.ClusterManagementAddOn, error) {
-	namespace, name, ok := strings.Cut(c.Targets.Placement, "/")
-	if !ok || namespace == "" || name == "" {
-		return nil, fleet.Misuse(fmt.Sprintf("wrong placement %q", c.Targets.Placement), "", fleet.Advice("name it as NAMESPACE/NAME"))
+	namespace, name, err := c.Targets.PlacementName()
+	if err != nil {
+		return nil, err
 	}
 	if !ManagedByHub(a) {
 		return nil, fleet.Refuse(fmt.Sprintf("the add-on %q installs itself", a.Name), "its annotation "+addonv1alpha1.AnnotationLifecycle+
@@ -170,11 +176,7 @@ func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterMan
 		at = len(s.Placements)
 		s.Placements = append(s.Placements, addonv1alpha1.PlacementStrategy{PlacementRef: ref})
 	}
-	if len(c.Configs) > 0 {
-		s.Placements[at].Configs = append(slices.DeleteFunc(s.Placements[at].Configs, func(old addonv1alpha1.AddOnConfig) bool {
-			return slices.ContainsFunc(c.Configs, func(g addonv1alpha1.AddOnConfig) bool { return g.ConfigGroupResource == old.ConfigGroupResource })
-		}), c.Configs...)
-	}
+	s.Placements[at].Configs = replaced(s.Placements[at].Configs, c.Configs)
 	return out, nil
 }
 
@@ -189,19 +191,18 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 	name := o.Names[0]
 	var registered, instances, made, set []unstructured.Unstructured
 	if err := fleet.ListTogether(ctx, o.Hub,
-		fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns}), fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns}),
+		fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns, Fields: "metadata.name=" + name}),
+		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns, Fields: "metadata.name=" + name}),
 		fleet.Into(&made, fleet.Query{Resource: fleet.AddOnTemplates}),
-		fleet.Into(&set, fleet.Query{Resource: deploymentConfigs, Labels: labelSetFor + "=" + name}),
+		fleet.Into(&set, fleet.Query{Resource: deploymentConfigs, Labels: labelSetFor + "=" + name, Fields: "metadata.name=" + name}),
 	); err != nil {
 		return Result{}, err
 	}
-	other := func(u unstructured.Unstructured) bool { return u.GetName() != name }
-	registered, instances = slices.DeleteFunc(registered, other), slices.DeleteFunc(instances, other)
 	made = slices.DeleteFunc(made, func(u unstructured.Unstructured) bool {
 		owner, _, _ := unstructured.NestedString(u.Object, "spec", "addonName")
 		return owner != name
 	})
-	made = append(made, slices.DeleteFunc(set, other)...)
+	made = append(made, set...)
 	if len(registered)+len(instances)+len(made) == 0 {
 		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
 			return Result{}, err
@@ -241,4 +242,99 @@ func (c *change) removeAll(ctx context.Context, items []unstructured.Unstructure
 		out.Items = append(out.Items, fleet.Change{Object: fleet.Reference(&items[i]), Action: fleet.Deleted, Live: write.Clean(&items[i])})
 	}
 	return nil
+}
+
+// decisionWait bounds the wait for the first decision of a placement. A running hub decides
+// within a second.
+const decisionWait = 30 * time.Second
+
+// AwaitDecided waits until the hub has decided for the first time on the placement that
+// EnableByPlacement would use, and on the other placements of the add-ons: until then the
+// result of LostByPlacement is not known. It waits for half a minute at most; the error names
+// the placement.
+func AwaitDecided(ctx context.Context, o Options) error {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	c := &change{Options: o, run: r}
+	addOns, err := c.readAddOns(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[addonv1alpha1.PlacementRef]bool{}
+	for _, a := range addOns {
+		wanted, err := c.underPlacement(ctx, a)
+		if err != nil {
+			return err
+		}
+		for _, p := range wanted.Spec.InstallStrategy.Placements {
+			if seen[p.PlacementRef] {
+				continue
+			}
+			seen[p.PlacementRef] = true
+			if err := c.awaitDecision(ctx, p.PlacementRef); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitDecision waits for the first decision of a placement. It does not wait for a placement
+// that does not exist or that the hub is kept from deciding.
+func (c *change) awaitDecision(ctx context.Context, ref addonv1alpha1.PlacementRef) error {
+	if ok, err := c.isDecided(ctx, ref); ok || err != nil {
+		return err
+	}
+	bound := min(decisionWait, c.run.Given.Timeout)
+	short, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	text := ref.Namespace + "/" + ref.Name
+	c.run.Step("first decision of placement " + text)
+	err := await.Objects(short, await.Query{Client: c.Hub.Client, Resource: fleet.Placements, Namespace: ref.Namespace, Name: ref.Name, Clock: c.run.Given.Clock},
+		func(items []*unstructured.Unstructured) (bool, error) {
+			return len(items) == 0 || apimeta.FindStatusCondition(fleet.ConditionsOf(items[0]), clusterv1beta1.ConditionSatisfied) != nil, nil
+		})
+	var expired *await.Expired
+	if !errors.As(err, &expired) {
+		if err == nil {
+			c.run.Done("")
+		}
+		return err
+	}
+	// Another controller than the hub may decide, and write nothing but decisions.
+	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), fleet.DiagnosisTimeout)
+	defer cancelLast()
+	if ok, err := c.isDecided(last, ref); ok || err != nil {
+		return err
+	}
+	return c.run.Fail(&fleet.Error{Kind: fleet.Timeout, Message: fmt.Sprintf("placement %s is not decided yet, after %s", text, bound),
+		Cause: "so it is not known which clusters would lose the add-on; a running hub decides within a second",
+		Fix:   CheckPlacementOrConfirm.On(c.Hub, "placement", text), Err: err})
+}
+
+// isDecided reports whether it is known what a placement selects.
+func (c *change) isDecided(ctx context.Context, ref addonv1alpha1.PlacementRef) (bool, error) {
+	p, err := c.readPlacement(ctx, ref.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	if _, frozen := schedule.Trial(p); frozen || apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied) != nil {
+		return true, nil
+	}
+	selected := map[string]bool{}
+	err = cluster.AddSelected(ctx, c.Hub, ref.Namespace, ref.Name, selected)
+	return len(selected) > 0, err
+}
+
+// readPlacement reads a placement.
+func (c *change) readPlacement(ctx context.Context, namespace, name string) (*clusterv1beta1.Placement, error) {
+	text := namespace + "/" + name
+	p, err := typed.Get[clusterv1beta1.Placement](ctx, c.Hub.Client, fleet.Placements, namespace, name)
+	if apierrors.IsNotFound(err) && !fleet.IsNoKind(err) {
+		return nil, naming.NoPlacement(text, c.Hub)
+	}
+	return p, fleet.Explain("reading placement "+text, c.Hub, err)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
 // StatusOptions say which add-on to report on, and on which clusters.
@@ -71,12 +71,11 @@ func States(ctx context.Context, o StatusOptions) ([]State, error) {
 	); err != nil {
 		return nil, err
 	}
-	known := slices.ContainsFunc(registered, func(u unstructured.Unstructured) bool { return u.GetName() == o.Name })
 	states, err := o.states(instances, clusters)
 	if err != nil {
 		return nil, err
 	}
-	if len(states) == 0 && !known && o.Selector == "" {
+	if len(states)+len(registered) == 0 && o.Selector == "" {
 		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
 			return nil, err
 		}
@@ -97,14 +96,8 @@ func States(ctx context.Context, o StatusOptions) ([]State, error) {
 // states returns the clusters that have the add-on or are excluded from it.
 func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) (map[string]State, error) {
 	out := map[string]State{}
-	for i := range instances {
-		a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](&instances[i])
-		if err != nil {
-			return nil, err
-		}
-		if a.Name == o.Name {
-			out[a.Namespace] = stateOf(a)
-		}
+	if err := placement.TakeUp(&instances, func(a *addonv1alpha1.ManagedClusterAddOn) { out[a.Namespace] = stateOf(a) }); err != nil {
+		return nil, err
 	}
 	for i := range clusters {
 		name := clusters[i].GetName()
@@ -125,12 +118,7 @@ func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) 
 }
 
 func stateOf(a *addonv1alpha1.ManagedClusterAddOn) State {
-	is := func(kind string) string {
-		if c := apimeta.FindStatusCondition(a.Status.Conditions, kind); c != nil {
-			return string(c.Status)
-		}
-		return ""
-	}
+	is := func(kind string) string { return cluster.ConditionStatus(a.Status.Conditions, kind) }
 	s := State{
 		Cluster: a.Namespace, Name: a.Name, Namespace: cmp.Or(a.Status.Namespace, a.Spec.InstallNamespace), Created: a.CreationTimestamp, Labels: a.Labels,
 		Available: is(addonv1alpha1.ConditionAvailable), Progressing: is(addonv1alpha1.ConditionProgressing),
@@ -184,17 +172,26 @@ func firstTrouble(a *addonv1alpha1.ManagedClusterAddOn) string {
 	if a.DeletionTimestamp != nil {
 		return "being deleted, held by " + cmp.Or(strings.Join(a.Finalizers, ", "), "nothing")
 	}
-	for _, t := range troubles {
-		if c := apimeta.FindStatusCondition(a.Status.Conditions, t.kind); c != nil && c.Status == t.bad {
-			return c.Type + ": " + cmp.Or(fleet.OneLine(c.Message), c.Reason)
-		}
+	c := troubleIn(a.Status.Conditions)
+	p := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing)
+	if c == nil && p != nil && p.Reason != addonv1alpha1.ReasonCompleted {
+		c = p
 	}
-	c := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing)
 	switch {
-	case c != nil && c.Reason != addonv1alpha1.ReasonCompleted:
+	case c != nil:
 		return c.Type + ": " + cmp.Or(fleet.OneLine(c.Message), c.Reason)
 	case apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable) == nil:
 		return "nothing has reported yet whether it works"
 	}
 	return ""
+}
+
+// troubleIn returns the first condition that means trouble; nil for none.
+func troubleIn(conditions []metav1.Condition) *metav1.Condition {
+	for _, t := range troubles {
+		if c := apimeta.FindStatusCondition(conditions, t.kind); c != nil && c.Status == t.bad {
+			return c
+		}
+	}
+	return nil
 }

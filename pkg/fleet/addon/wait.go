@@ -3,6 +3,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ import (
 // current configurations of this cluster: an add-on that worked before is still available
 // until they are applied. Nothing records when labels and annotations are observed.
 func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
-	var last *unstructured.Unstructured
+	var last []metav1.Condition
 	missing := "nothing has reported yet whether it works"
 	at := c.run.Place(p.AddOn + " on " + p.Cluster)
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: fleet.ClusterAddOns, Namespace: p.Cluster, Name: p.AddOn, Clock: c.run.Given.Clock},
@@ -34,22 +35,19 @@ func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
 				return false, &fleet.Error{Message: fleet.Describe(managedAddOn(p)) + " was deleted during the wait",
 					Fix: fleet.Advice("run this again")}
 			}
-			last = items[0]
-			a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](last)
+			a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](items[0])
 			if err != nil {
 				return false, err
 			}
+			last = a.Status.Conditions
 			if err := c.unsupportedConfigError(a); err != nil {
 				return false, err
 			}
-			if !fleet.ConditionTrue(last, addonv1alpha1.ConditionAvailable) {
+			if !apimeta.IsStatusConditionTrue(last, addonv1alpha1.ConditionAvailable) {
 				at.See(describeUnavailable(last, missing))
 				return false, nil
 			}
-			if missing = pendingChange(a); missing == "" {
-				missing = unappliedObjects(a)
-			}
-			if missing == "" {
+			if missing = cmp.Or(pendingChange(a), unappliedObjects(a)); missing == "" {
 				missing, err = c.pendingConfig(ctx, a)
 			}
 			if missing != "" {
@@ -58,23 +56,18 @@ func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
 			return missing == "", err
 		})
 	return c.run.TimedOut(ctx, at.End(err, "available"), "the add-on "+p.AddOn+" on "+p.Cluster+" to be available", func(context.Context) *fleet.Blocker {
-		b := &fleet.Blocker{Cause: missing, Fix: fleet.ShowAddOn.On(c.Hub, "addon", p.AddOn, "cluster", p.Cluster)}
-		if last == nil {
-			return b
+		show := fleet.ShowAddOn.On(c.Hub, "addon", p.AddOn, "cluster", p.Cluster)
+		if found := troubleIn(last); found != nil {
+			return fleet.BlockedBy(found, show)
 		}
-		for _, t := range troubles {
-			if found := apimeta.FindStatusCondition(fleet.ConditionsOf(last), t.kind); found != nil && found.Status == t.bad {
-				return fleet.BlockedBy(found, b.Fix)
-			}
-		}
-		return b
+		return &fleet.Blocker{Cause: missing, Fix: show}
 	})
 }
 
 // describeUnavailable describes the add-on that is not available; otherwise is the fallback when its
 // conditions say nothing.
-func describeUnavailable(u *unstructured.Unstructured, otherwise string) string {
-	c := apimeta.FindStatusCondition(fleet.ConditionsOf(u), addonv1alpha1.ConditionAvailable)
+func describeUnavailable(conditions []metav1.Condition, otherwise string) string {
+	c := apimeta.FindStatusCondition(conditions, addonv1alpha1.ConditionAvailable)
 	if c == nil {
 		return otherwise
 	}

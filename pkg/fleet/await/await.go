@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
@@ -79,32 +81,45 @@ func Objects(ctx context.Context, q Query, done Done) error {
 		case finished:
 			return nil
 		case ctx.Err() != nil:
-			return w.expired(ctx)
+			return ended(ctx, &w.end)
 		case err != nil:
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return w.expired(ctx)
+			return ended(ctx, &w.end)
 		case <-q.Clock.After(pause):
 		}
 	}
 }
 
-type waiter struct {
-	Query
-	done      Done
-	set       map[string]*unstructured.Unstructured
-	version   string
-	lastEvent time.Time
-	lastErr   error
+// Gone waits until the object is gone that q names and that has the uid. It calls see with
+// each state of it.
+func Gone(ctx context.Context, q Query, uid types.UID, see func(*unstructured.Unstructured)) error {
+	return Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		if len(items) == 0 || items[0].GetUID() != uid {
+			return true, nil
+		}
+		see(items[0])
+		return false, nil
+	})
 }
 
-func (w *waiter) expired(ctx context.Context) error {
+type waiter struct {
+	Query
+	done    Done
+	set     map[string]*unstructured.Unstructured
+	version string
+	// end is the error of the wait if it reaches its deadline now.
+	end Expired
+}
+
+// ended returns how the wait ended with its context: interrupted, or at its deadline.
+func ended(ctx context.Context, at *Expired) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return &Expired{LastEvent: w.lastEvent, Err: w.lastErr}
+	return at
 }
 
 func (w *waiter) options() metav1.ListOptions {
@@ -145,7 +160,7 @@ func (w *waiter) list(ctx context.Context) (bool, time.Duration, error) {
 	if err != nil {
 		return false, longPause, w.permanentError(err)
 	}
-	w.lastErr, w.version = nil, list.GetResourceVersion()
+	w.end.Err, w.version = nil, list.GetResourceVersion()
 	w.set = map[string]*unstructured.Unstructured{}
 	for i := range list.Items {
 		w.set[key(&list.Items[i])] = &list.Items[i]
@@ -156,7 +171,7 @@ func (w *waiter) list(ctx context.Context) (bool, time.Duration, error) {
 
 // permanentError returns err when a retry cannot help.
 func (w *waiter) permanentError(err error) error {
-	w.lastErr = err
+	w.end.Err = err
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
 		return err
 	}
@@ -186,7 +201,7 @@ func (w *waiter) follow(ctx context.Context, stream watch.Interface) (bool, erro
 			} else {
 				w.set[key(u)] = u
 			}
-			w.lastEvent = w.Clock.Now()
+			w.end.LastEvent = w.Clock.Now()
 			if finished, err := w.evaluate(); finished || err != nil {
 				return finished, err
 			}
@@ -195,12 +210,8 @@ func (w *waiter) follow(ctx context.Context, stream watch.Interface) (bool, erro
 }
 
 func (w *waiter) evaluate() (bool, error) {
-	items := make([]*unstructured.Unstructured, 0, len(w.set))
-	for _, u := range w.set {
-		items = append(items, u)
-	}
-	slices.SortFunc(items, func(a, b *unstructured.Unstructured) int { return strings.Compare(key(a), key(b)) })
-	return w.done(items)
+	byKey := func(a, b *unstructured.Unstructured) int { return strings.Compare(key(a), key(b)) }
+	return w.done(slices.SortedFunc(maps.Values(w.set), byKey))
 }
 
 func key(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
@@ -208,21 +219,18 @@ func key(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + 
 // True calls try at once and then after every pause until it returns true. It returns *Expired
 // with the last error of try when ctx ends.
 func True(ctx context.Context, clk clock.WithTicker, pause time.Duration, try func(context.Context) (bool, error)) error {
-	var last error
+	var last Expired
 	for {
 		ok, err := try(ctx)
 		if ok {
 			return nil
 		}
 		if err != nil {
-			last = err
+			last.Err = err
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
-			return &Expired{Err: last}
+			return ended(ctx, &last)
 		case <-clk.After(pause):
 		}
 	}

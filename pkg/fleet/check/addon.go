@@ -6,13 +6,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+
 	"slices"
 	"strings"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -51,26 +52,20 @@ func (c *checking) addOns(ctx context.Context) []Area {
 	defer cancel()
 	all, err := c.readAddOnFleet(ctx)
 	if err != nil {
-		return []Area{{Name: "add-ons", Findings: []Finding{unreadable(CodeAddOnRegistered, err)}}}
+		return []Area{{"add-ons", []Finding{unreadable(CodeAddOnRegistered, err)}}}
 	}
 	names := c.o.AddOns
 	if len(names) == 0 {
-		both := slices.AppendSeq(slices.Collect(maps.Keys(all.registered)), maps.Keys(all.instances))
-		slices.Sort(both)
-		names = slices.Compact(both)
+		names = sets.List(sets.KeySet(all.registered).Union(sets.KeySet(all.instances)))
 	}
 	var out []Area
-	well := 0
 	for _, name := range names {
 		if found := c.addOn(all, name); len(found) > 0 {
-			out = append(out, Area{Name: "add-on " + name, Findings: found})
-			continue
+			out = append(out, Area{"add-on " + name, found})
 		}
-		well++
 	}
-	if well > 0 {
-		out = append([]Area{{Name: "add-ons", Findings: []Finding{{Code: CodeAddOnHealth, Severity: SeverityOK,
-			Title: fmt.Sprintf("%d of %d work on all their clusters", well, len(names))}}}}, out...)
+	if well := len(names) - len(out); well > 0 {
+		out = slices.Insert(out, 0, Area{"add-ons", good(CodeAddOnHealth, "%d of %d work on all their clusters", well, len(names))})
 	}
 	return out
 }
@@ -101,7 +96,7 @@ func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 		p := addon.Pair{AddOn: u.GetLabels()[addonv1alpha1.LabelAddOnName], Cluster: u.GetLabels()[clusterv1.LabelClusterName]}
 		all.requests[p] = append(all.requests[p], u)
 	}
-	for _, err := range []error{
+	return all, cmp.Or(
 		placement.TakeUp(&registered, func(a *addonv1alpha1.ClusterManagementAddOn) { all.registered[a.Name] = a }),
 		placement.TakeUp(&instances, func(a *addonv1alpha1.ManagedClusterAddOn) {
 			all.instances[a.Name] = append(all.instances[a.Name], a)
@@ -110,12 +105,7 @@ func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 		placement.TakeUp(&places, func(p *clusterv1beta1.Placement) {
 			all.placements[addonv1alpha1.PlacementRef{Namespace: p.Namespace, Name: p.Name}] = p
 		}),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	)
 }
 
 // addOn checks one add-on and its instances; no findings mean that all is well.
@@ -124,33 +114,30 @@ func (c *checking) addOn(all *addOnFleet, name string) []Finding {
 	var out []Finding
 	switch {
 	case a == nil && len(instances) == 0:
-		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityError, Title: fmt.Sprintf("there is no add-on %q", name),
-			Fix: naming.ListAddOns.On(c.o.Hub)}}
+		return []Finding{failure(CodeAddOnRegistered, fmt.Sprintf("there is no add-on %q", name), "", naming.ListAddOns.On(c.o.Hub))}
 	case a == nil:
-		out = append(out, Finding{Code: CodeAddOnRegistered, Severity: SeverityError, Title: "it is on " + fleet.Many(len(instances), "cluster") +
-			", but it is not registered",
-			Cause: "without a ClusterManagementAddOn nothing of it is deployed", Fix: RegisterAddOn.On(c.o.Hub, "addon", name)})
+		out = append(out, failure(CodeAddOnRegistered, "it is on "+fleet.Many(len(instances), "cluster")+", but it is not registered",
+			"without a ClusterManagementAddOn nothing of it is deployed", RegisterAddOn.On(c.o.Hub, "addon", name)))
 	default:
-		out = append(out, c.strategy(all, a)...)
-		out = append(out, c.templates(all, a)...)
+		out = append(c.strategy(all, a), c.templates(all, a)...)
 	}
 	slices.SortFunc(instances, func(x, y *addonv1alpha1.ManagedClusterAddOn) int { return cmp.Compare(x.Namespace, y.Namespace) })
 	reported, left := 0, 0
 	for _, one := range instances {
 		f := c.instance(all, a, one)
 		switch {
-		case f == nil:
+		case f.Code == "":
 		case reported == maxOnClusters:
 			left++
 		default:
 			reported++
 			f.Title = "on " + one.Namespace + ": " + f.Title
-			out = append(out, *f)
+			out = append(out, f)
 		}
 	}
 	if left > 0 {
-		out = append(out, Finding{Code: CodeAddOnHealth, Severity: SeverityWarning, Title: "it is unhealthy on " + fleet.Many(left, "more cluster"),
-			Fix: fleet.ShowAddOn.On(c.o.Hub, "addon", name, "cluster", "")})
+		out = append(out, warning(CodeAddOnHealth, "it is unhealthy on "+fleet.Many(left, "more cluster"), "",
+			fleet.ShowAddOn.On(c.o.Hub, "addon", name, "cluster", "")))
 	}
 	return out
 }
@@ -161,10 +148,10 @@ func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 		return nil
 	}
 	if !addon.ManagedByHub(a) {
-		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityWarning, Title: "it names placements, but installs itself",
-			Cause: fmt.Sprintf("its annotation %s is %q, so that the hub ignores placements for it", addonv1alpha1.AnnotationLifecycle,
-				a.Annotations[addonv1alpha1.AnnotationLifecycle]),
-			Fix: LeaveToHub.On(c.o.Hub, "addon", a.Name, "annotation", addonv1alpha1.AnnotationLifecycle+"="+addonv1alpha1.LifecycleAddOnManager)}}
+		const lifecycle = addonv1alpha1.AnnotationLifecycle
+		return []Finding{warning(CodeAddOnRegistered, "it names placements, but installs itself",
+			fmt.Sprintf("its annotation %s is %q, so that the hub ignores placements for it", lifecycle, a.Annotations[lifecycle]),
+			LeaveToHub.On(c.o.Hub, "addon", a.Name, "annotation", lifecycle+"="+addonv1alpha1.LifecycleAddOnManager))}
 	}
 	var out []Finding
 	for _, ref := range a.Spec.InstallStrategy.Placements {
@@ -191,9 +178,8 @@ func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 		out = append(out, f)
 	}
 	for _, ref := range addon.StoppedRollouts(a) {
-		out = append(out, Finding{Code: CodeAddOnRollout, Severity: SeverityError,
-			Title: fmt.Sprintf("its rollout to placement %s/%s has stopped", ref.Namespace, ref.Name),
-			Cause: "more clusters have timed out than maxFailures allows; it resumes when they recover", Fix: ResumeRollout.On(c.o.Hub, "addon", a.Name)})
+		out = append(out, failure(CodeAddOnRollout, fmt.Sprintf("its rollout to placement %s/%s has stopped", ref.Namespace, ref.Name),
+			"more clusters have timed out than maxFailures allows; it resumes when they recover", ResumeRollout.On(c.o.Hub, "addon", a.Name)))
 	}
 	return out
 }
@@ -202,23 +188,21 @@ func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 func (c *checking) templates(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn) []Finding {
 	var out []Finding
 	for _, s := range a.Spec.SupportedConfigs {
-		d := s.DefaultConfig
-		if s.Group != addonv1alpha1.GroupName || s.Resource != addonv1alpha1.ResourceTemplate || d == nil || d.Name == "" ||
-			d.Name == addonv1alpha1.ReservedNoDefault || all.templates[d.Name] {
-			continue
+		if d := addon.DefaultOf(s); ofTemplate(s) && d != nil && !all.templates[d.Name] {
+			out = append(out, failure(CodeAddOnTemplate, fmt.Sprintf("there is no AddOnTemplate %q", d.Name), "it is the default of the add-on",
+				CreateVersion.On(c.o.Hub, "addon", a.Name, "version", cmp.Or(addon.VersionOf(a.Name, d.Name), "VERSION"))))
 		}
-		out = append(out, Finding{Code: CodeAddOnTemplate, Severity: SeverityError, Title: fmt.Sprintf("there is no AddOnTemplate %q", d.Name),
-			Cause: "it is the default of the add-on",
-			Fix:   CreateVersion.On(c.o.Hub, "addon", a.Name, "version", cmp.Or(addon.VersionOf(a.Name, d.Name), "VERSION"))})
 	}
 	return out
 }
 
+func ofTemplate(s addonv1alpha1.ConfigMeta) bool {
+	return s.Group == addonv1alpha1.GroupName && s.Resource == addonv1alpha1.ResourceTemplate
+}
+
 // isTemplated reports whether the hub renders the add-on from templates.
 func isTemplated(a *addonv1alpha1.ClusterManagementAddOn) bool {
-	return a != nil && slices.ContainsFunc(a.Spec.SupportedConfigs, func(s addonv1alpha1.ConfigMeta) bool {
-		return s.Group == addonv1alpha1.GroupName && s.Resource == addonv1alpha1.ResourceTemplate
-	})
+	return a != nil && slices.ContainsFunc(a.Spec.SupportedConfigs, ofTemplate)
 }
 
 // conditionCause returns the message of a condition, or its reason when it has no message.

@@ -120,7 +120,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, area := range slices.Concat(found...) {
 		area.Findings = slices.DeleteFunc(area.Findings, func(f Finding) bool { return slices.Contains(o.Skip, f.Code) })
 		for _, f := range area.Findings {
-			report.count(f)
+			switch f.Severity {
+			case SeverityOK:
+				report.OK++
+			case SeverityWarning:
+				report.Warnings++
+			case SeverityError:
+				report.Errors++
+			}
 		}
 		if len(area.Findings) > 0 {
 			report.Areas = append(report.Areas, area)
@@ -148,17 +155,6 @@ func (c *checking) parts() []func(context.Context) []Area {
 	return out
 }
 
-func (r *Report) count(f Finding) {
-	switch f.Severity {
-	case SeverityOK:
-		r.OK++
-	case SeverityWarning:
-		r.Warnings++
-	case SeverityError:
-		r.Errors++
-	}
-}
-
 // checking is one run of checks.
 type checking struct {
 	o   *Options
@@ -183,11 +179,6 @@ func (c *checking) runAll(ctx context.Context, checks []check) []Finding {
 			if err != nil {
 				list = append(list, unreadable(one.code, err))
 			}
-			for j := range list {
-				if list[j].Code == "" {
-					list[j].Code = one.code
-				}
-			}
 			found[i] = list
 			return nil
 		})
@@ -198,16 +189,24 @@ func (c *checking) runAll(ctx context.Context, checks []check) []Finding {
 
 // unreadable returns the finding for a check that could not run.
 func unreadable(code string, err error) Finding {
-	f := Finding{Code: code, Severity: SeverityError, Title: fleet.OneLine(err.Error())}
 	var e *fleet.Error
 	if errors.As(err, &e) {
-		f.Title, f.Cause, f.Fix = e.Message, e.Cause, e.Fix
+		return failure(code, e.Message, e.Cause, e.Fix)
 	}
-	return f
+	return failure(code, fleet.OneLine(err.Error()), "", nil)
 }
 
-func good(format string, args ...any) []Finding {
-	return []Finding{{Severity: SeverityOK, Title: fmt.Sprintf(format, args...)}}
+// failure returns a finding that keeps something from working, warning one that may do so.
+func failure(code, title, cause string, fix fleet.Fix) Finding {
+	return Finding{Code: code, Severity: SeverityError, Title: title, Cause: cause, Fix: fix}
+}
+
+func warning(code, title, cause string, fix fleet.Fix) Finding {
+	return Finding{Code: code, Severity: SeverityWarning, Title: title, Cause: cause, Fix: fix}
+}
+
+func good(code, format string, args ...any) []Finding {
+	return []Finding{{Code: code, Severity: SeverityOK, Title: fmt.Sprintf(format, args...)}}
 }
 
 // reach returns the check that an API server answers at all.
@@ -218,6 +217,6 @@ func (c *checking) reach(code string, cluster *fleet.Cluster) check {
 		if err != nil {
 			return nil, err
 		}
-		return good("API server reachable, %s, %d ms", version, c.run.Given.Clock.Since(from).Milliseconds()), nil
+		return good(code, "API server reachable, %s, %d ms", version, c.run.Given.Clock.Since(from).Milliseconds()), nil
 	}}
 }

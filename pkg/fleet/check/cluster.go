@@ -35,11 +35,11 @@ func (c *checking) clusters(ctx context.Context) []Area {
 	defer cancel()
 	wanted, err := c.wantedClusters(ctx)
 	if err != nil {
-		return []Area{{Name: "clusters", Findings: []Finding{unreadable(CodeSpokeKlusterlet, err)}}}
+		return []Area{{"clusters", []Finding{unreadable(CodeSpokeKlusterlet, err)}}}
 	}
 	all, err := c.readFleet(ctx)
 	if err != nil {
-		return []Area{{Name: "clusters", Findings: []Finding{unreadable(CodeHubReached, err)}}}
+		return []Area{{"clusters", []Finding{unreadable(CodeHubReached, err)}}}
 	}
 	var out []Area
 	missing := slices.Clone(wanted)
@@ -59,14 +59,14 @@ func (c *checking) clusters(ctx context.Context) []Area {
 		}
 		switch {
 		case len(found) > 0:
-			out = append(out, Area{Name: "cluster " + mc.Name, Findings: found})
+			out = append(out, Area{"cluster " + mc.Name, found})
 		case len(wanted) > 0:
-			out = append(out, Area{Name: "cluster " + mc.Name, Findings: []Finding{{Code: CodeClusterUnwell, Severity: SeverityOK, Title: "available"}}})
+			out = append(out, Area{"cluster " + mc.Name, good(CodeClusterUnwell, "available")})
 		}
 	}
 	for _, name := range missing {
-		out = append(out, Area{Name: "cluster " + name, Findings: []Finding{{Code: CodeClusterJoining, Severity: SeverityError,
-			Title: fmt.Sprintf("there is no managed cluster %q", name), Fix: naming.ListClusters.On(c.o.Hub)}}})
+		none := failure(CodeClusterJoining, fmt.Sprintf("there is no managed cluster %q", name), "", naming.ListClusters.On(c.o.Hub))
+		out = append(out, Area{"cluster " + name, []Finding{none}})
 	}
 	slices.SortFunc(out, func(a, b Area) int { return strings.Compare(a.Name, b.Name) })
 	if len(wanted) > 0 {
@@ -74,11 +74,10 @@ func (c *checking) clusters(ctx context.Context) []Area {
 	}
 	out, lines := c.foldByCode(out)
 	if available > 0 {
-		lines = append([]Finding{{Code: CodeClusterUnwell, Severity: SeverityOK,
-			Title: fmt.Sprintf("%d of %d available, agents %s", available, len(all.Clusters), countedText(versions))}}, lines...)
+		lines = append(good(CodeClusterUnwell, "%d of %d available, agents %s", available, len(all.Clusters), countedText(versions)), lines...)
 	}
 	if len(lines) > 0 {
-		out = append([]Area{{Name: "clusters", Findings: lines}}, out...)
+		out = slices.Insert(out, 0, Area{"clusters", lines})
 	}
 	return out
 }
@@ -115,7 +114,7 @@ func (c *checking) foldByCode(areas []Area) ([]Area, []Finding) {
 			}
 		}
 		if len(kept) > 0 {
-			out = append(out, Area{Name: area.Name, Findings: kept})
+			out = append(out, Area{area.Name, kept})
 		}
 	}
 	var lines []Finding
@@ -211,28 +210,25 @@ func (c *checking) readFleet(ctx context.Context) (*fleetState, error) {
 // cluster checks one cluster; no findings mean that all is well.
 func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1.ManagedCluster, all *fleetState) []Finding {
 	out := c.state(info, mc, all)
-	add := func(code string, severity Severity, title, cause string, fix fleet.Fix) {
-		out = append(out, Finding{Code: code, Severity: severity, Title: title, Cause: cause, Fix: fix})
-	}
 	if info.Clock == "skewed" {
-		add(CodeClusterClock, SeverityWarning, "its clock differs from the hub's", cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionClockSynced),
-			fleet.Advice("set the cluster's clock"))
+		out = append(out, warning(CodeClusterClock, "its clock differs from the hub's",
+			cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionClockSynced), fleet.Advice("set the cluster's clock")))
 	}
 	if d := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName); d != nil && d.Status == metav1.ConditionTrue {
-		add(CodeClusterName, SeverityError, "another agent asks under its name", fleet.OneLine(d.Message),
-			AcceptAnew.On(c.o.Hub, "cluster", info.Name))
+		fix := AcceptAnew.On(c.o.Hub, "cluster", info.Name)
+		out = append(out, failure(CodeClusterName, "another agent asks under its name", fleet.OneLine(d.Message), fix))
 	}
 	if mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil && !all.places[info.Name] {
-		add(CodeClusterRights, SeverityError, "its namespace on the hub is missing or not its own",
-			cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted), fleet.CheckHub.On(c.o.Hub))
+		out = append(out, failure(CodeClusterRights, "its namespace on the hub is missing or not its own",
+			cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted), fleet.CheckHub.On(c.o.Hub)))
 	}
 	if info.Set != "" && mc.DeletionTimestamp == nil && !all.sets[info.Set] {
-		add(CodeClusterSet, SeverityWarning, "it is in the cluster set "+info.Set+", which does not exist", "its label "+clusterv1.LabelClusterSet+" names it",
-			placement.CreateSet.On(c.o.Hub, "set", info.Set))
+		out = append(out, warning(CodeClusterSet, "it is in the cluster set "+info.Set+", which does not exist",
+			"its label "+clusterv1.LabelClusterSet+" names it", placement.CreateSet.On(c.o.Hub, "set", info.Set)))
 	}
 	if minorVersionsDiffer(all.hub, info.AgentVersion) {
-		add(CodeClusterVersion, SeverityWarning, "its agent is "+info.AgentVersion+", the hub "+all.hub, "",
-			fleet.JoinCluster.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context))
+		out = append(out, warning(CodeClusterVersion, "its agent is "+info.AgentVersion+", the hub "+all.hub, "",
+			fleet.JoinCluster.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context)))
 	}
 	return append(out, c.works(ctx, info, all)...)
 }
@@ -292,9 +288,8 @@ func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructur
 	for i := range requests {
 		q := request.Parse(&requests[i], nil, nil)
 		if q.State == request.StatePending && q.Identity != "renewal" && q.Requester == clusterv1.UserPrefix+mc.Name+":"+holder {
-			return []Finding{{Code: CodeClusterRequest, Severity: SeverityWarning, Title: "its agent asks for a new certificate and waits for an answer",
-				Cause: "certificatesigningrequest/" + q.Name + " of agent " + holder + " waits for approval",
-				Fix:   fleet.AcceptCluster.On(c.o.Hub, "cluster", mc.Name)}}
+			return []Finding{warning(CodeClusterRequest, "its agent asks for a new certificate and waits for an answer",
+				"certificatesigningrequest/"+q.Name+" of agent "+holder+" waits for approval", fleet.AcceptCluster.On(c.o.Hub, "cluster", mc.Name))}
 		}
 	}
 	return nil

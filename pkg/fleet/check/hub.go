@@ -5,10 +5,12 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -25,10 +27,10 @@ func (c *checking) hub(ctx context.Context) []Area {
 	h := &hubCheck{checking: c}
 	var err error
 	if h.runner, err = hub.Deployment(ctx, c.o.Hub); err != nil {
-		return []Area{{Name: name, Findings: append(c.runAll(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
+		return []Area{{name, append(c.runAll(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
 	}
 	h.others = hub.OthersHub(h.runner)
-	found := c.runAll(ctx, []check{
+	return []Area{{name, c.runAll(ctx, []check{
 		c.reach(CodeHubReached, c.o.Hub),
 		{CodeHubInstalled, c.installed},
 		{CodeHubRuns, h.runs},
@@ -37,8 +39,7 @@ func (c *checking) hub(ctx context.Context) []Area {
 		{CodeHubKinds, h.kinds},
 		{CodeHubAdmission, h.admission},
 		{CodeHubSigner, c.signer},
-	})
-	return []Area{{Name: name, Findings: found}}
+	})}}
 }
 
 // hubCheck checks one hub.
@@ -53,26 +54,21 @@ type hubCheck struct {
 // fix restores what belongs to the hub.
 func (h *hubCheck) fix() fleet.Fix { return workload.Repair(h.o.Hub, h.others) }
 
-func (c *checking) manager(ctx context.Context) (*operatorv1.ClusterManager, error) {
-	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
-	if apierrors.IsNotFound(err) {
-		return nil, fleet.NotHub(c.o.Hub, "there is no clustermanager/"+operatorv1.DefaultClusterManagerName)
-	}
-	return cm, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
-}
-
 func (c *checking) installed(ctx context.Context) ([]Finding, error) {
-	cm, err := c.manager(ctx)
-	if err != nil {
-		return nil, err
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fleet.NotHub(c.o.Hub, "there is no clustermanager/"+operatorv1.DefaultClusterManagerName)
+	case err != nil:
+		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
 	}
 	var out []Finding
 	for _, problem := range hub.Problems(cm) {
-		out = append(out, Finding{Severity: SeverityError, Title: "the hub is not as declared", Cause: problem,
-			Fix: ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)})
+		fix := ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)
+		out = append(out, failure(CodeHubInstalled, "the hub is not as declared", problem, fix))
 	}
 	if out == nil {
-		out = good("clustermanager/%s applied", cm.Name)
+		out = good(CodeHubInstalled, "clustermanager/%s applied", cm.Name)
 	}
 	return out, nil
 }
@@ -85,13 +81,13 @@ func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if h.runner == nil {
-		return []Finding{{Severity: SeverityError, Title: "nothing runs the hub: there is no deployment " + operatorv1.NamespaceOperator + "/" +
-			operatorv1.DefaultClusterManagerName, Fix: h.fix()}}, nil
+		return []Finding{failure(CodeHubRuns, "nothing runs the hub: there is no deployment "+operatorv1.NamespaceOperator+"/"+
+			operatorv1.DefaultClusterManagerName, "", h.fix())}, nil
 	}
 	var out []Finding
 	well := true
 	for _, k := range components {
-		f := Finding{Severity: SeverityOK, Title: fmt.Sprintf("%s %d/%d ready, %s", k.Name, k.Ready.Good, k.Ready.Total, k.Version)}
+		f := Finding{Code: CodeHubRuns, Severity: SeverityOK, Title: fmt.Sprintf("%s %d/%d ready, %s", k.Name, k.Ready.Good, k.Ready.Total, k.Version)}
 		if k.Ready.Good < k.Ready.Total {
 			well = false
 			f.Severity, f.Cause = SeverityError, k.Message
@@ -113,8 +109,8 @@ func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
 			return out, err
 		}
 		if why != "" {
-			out = append(out, Finding{Severity: SeverityError, Title: "the hub's loops do not run", Cause: why,
-				Fix: workload.Restart.On(h.o.Hub, "namespace", h.runner.Namespace, "name", h.runner.Name)})
+			fix := workload.Restart.On(h.o.Hub, "namespace", h.runner.Namespace, "name", h.runner.Name)
+			out = append(out, failure(CodeHubRuns, "the hub's loops do not run", why, fix))
 		}
 	}
 	return out, nil
@@ -126,11 +122,11 @@ func (h *hubCheck) foreign(context.Context) ([]Finding, error) {
 	case h.runner == nil:
 		return nil, nil
 	case h.others:
-		return good("the hub is run by another operator, %s", fleet.OrElse(hub.ImageOf(h.runner), h.runner.Name)), nil
+		return good(CodeHubForeign, "the hub is run by another operator, %s", fleet.OrElse(hub.ImageOf(h.runner), h.runner.Name)), nil
 	}
 	if parts := hub.ForeignParts(h.runner); parts != "" {
-		return []Finding{{Severity: SeverityError, Title: "deployment " + h.runner.Namespace + "/" + h.runner.Name + " is not as installed",
-			Cause: "set by others: " + parts, Fix: h.fix()}}, nil
+		title := "deployment " + h.runner.Namespace + "/" + h.runner.Name + " is not as installed"
+		return []Finding{failure(CodeHubForeign, title, "set by others: "+parts, h.fix())}, nil
 	}
 	return nil, nil
 }
@@ -141,14 +137,13 @@ func (h *hubCheck) address(ctx context.Context) ([]Finding, error) {
 		server = info.Server
 	}
 	if trust.IsLoopback(server) {
-		f := Finding{Severity: SeverityWarning, Title: server + " is only valid on this machine: agents elsewhere cannot join",
-			Fix: PublishAddress.On(h.o.Hub)}
+		fix := PublishAddress.On(h.o.Hub)
 		if h.others {
-			f.Fix = JoinByAddress.With()
+			fix = JoinByAddress.With()
 		}
-		return []Finding{f}, nil
+		return []Finding{warning(CodeHubAddress, server+" is only valid on this machine: agents elsewhere cannot join", "", fix)}, nil
 	}
-	return good("agents reach it at %s", server), nil
+	return good(CodeHubAddress, "agents reach it at %s", server), nil
 }
 
 func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
@@ -160,21 +155,19 @@ func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, fleet.Explain("listing definitions", h.o.Hub, err)
 	}
-	served := map[string]bool{}
-	for i := range items {
-		served[items[i].GetName()] = fleet.ConditionTrue(&items[i], "Established")
-	}
 	var missing []string
 	for _, d := range wanted {
-		if !served[d.GetName()] {
+		if !slices.ContainsFunc(items, func(u unstructured.Unstructured) bool {
+			return u.GetName() == d.GetName() && fleet.ConditionTrue(&u, "Established")
+		}) {
 			missing = append(missing, d.GetName())
 		}
 	}
 	if len(missing) > 0 {
-		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("%d of %d kinds are not served", len(missing), len(wanted)), Cause: fleet.Listed(missing),
-			Fix: h.fix()}}, nil
+		title := fmt.Sprintf("%d of %d kinds are not served", len(missing), len(wanted))
+		return []Finding{failure(CodeHubKinds, title, fleet.Listed(missing), h.fix())}, nil
 	}
-	return good("%d kinds are served", len(wanted)), nil
+	return good(CodeHubKinds, "%d kinds are served", len(wanted)), nil
 }
 
 // admission reports which webhook is missing or does not answer.
@@ -186,14 +179,13 @@ func (h *hubCheck) admission(ctx context.Context) ([]Finding, error) {
 	var out []Finding
 	for _, f := range faults {
 		if f.Unasked {
-			out = append(out, Finding{Severity: SeverityWarning, Title: f.Title, Cause: f.Cause,
-				Fix: CheckAsAdmin.On(h.o.Hub)})
+			out = append(out, warning(CodeHubAdmission, f.Title, f.Cause, CheckAsAdmin.On(h.o.Hub)))
 		} else {
-			out = append(out, Finding{Severity: SeverityError, Title: f.Title, Cause: f.Cause, Fix: h.fix()})
+			out = append(out, failure(CodeHubAdmission, f.Title, f.Cause, h.fix()))
 		}
 	}
 	if out == nil {
-		out = good("%d webhooks answer", asked)
+		out = good(CodeHubAdmission, "%d webhooks answer", asked)
 	}
 	return out, nil
 }
@@ -202,9 +194,8 @@ func (c *checking) signer(ctx context.Context) ([]Finding, error) {
 	// Without the right to read the lease, or on a control plane without one, nothing is
 	// reported.
 	if away, err := hub.SignerAway(ctx, c.run, c.o.Hub); err == nil && away > 0 {
-		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("kube-controller-manager has not been alive for %s", away),
-			Cause: "it signs the agents' certificates",
-			Fix:   ShowSigner.On(c.o.Hub, "lease", hub.ControllerLease, "namespace", metav1.NamespaceSystem)}}, nil
+		return []Finding{failure(CodeHubSigner, fmt.Sprintf("kube-controller-manager has not been alive for %s", away), "it signs the agents' certificates",
+			ShowSigner.On(c.o.Hub, "lease", hub.ControllerLease, "namespace", metav1.NamespaceSystem))}, nil
 	}
 	return nil, nil
 }

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -49,7 +50,7 @@ func (c *checking) placements(ctx context.Context) []Area {
 	defer cancel()
 	all, err := c.readPlaced(ctx)
 	if err != nil {
-		return []Area{{Name: "placements", Findings: []Finding{unreadable(CodePlacementDecided, err)}}}
+		return []Area{{"placements", []Finding{unreadable(CodePlacementDecided, err)}}}
 	}
 	var out []Area
 	well, looked, left := 0, 0, 0
@@ -70,22 +71,22 @@ func (c *checking) placements(ctx context.Context) []Area {
 			left++
 			continue
 		}
-		out = append(out, Area{Name: "placement " + key.String(), Findings: found})
+		out = append(out, Area{"placement " + key.String(), found})
 	}
 	for _, key := range missing {
-		out = append(out, Area{Name: "placement " + key.String(), Findings: []Finding{{Code: CodePlacementDecided, Severity: SeverityError,
-			Title: fmt.Sprintf("there is no placement %s", key), Fix: naming.ListPlacements.On(c.o.Hub)}}})
+		none := failure(CodePlacementDecided, fmt.Sprintf("there is no placement %s", key), "", naming.ListPlacements.On(c.o.Hub))
+		out = append(out, Area{"placement " + key.String(), []Finding{none}})
 	}
 	var lines []Finding
 	if well > 0 {
-		lines = append(lines, Finding{Code: CodePlacementDecided, Severity: SeverityOK, Title: fmt.Sprintf("%d of %d select what they want", well, looked)})
+		lines = good(CodePlacementDecided, "%d of %d select what they want", well, looked)
 	}
 	if left > 0 {
-		lines = append(lines, Finding{Code: CodePlacementDecided, Severity: SeverityWarning,
-			Title: fmt.Sprintf("%d more placements do not select what they want", left), Fix: naming.ListPlacements.On(c.o.Hub)})
+		lines = append(lines, warning(CodePlacementDecided, fmt.Sprintf("%d more placements do not select what they want", left), "",
+			naming.ListPlacements.On(c.o.Hub)))
 	}
 	if len(lines) > 0 {
-		out = append([]Area{{Name: "placements", Findings: lines}}, out...)
+		out = slices.Insert(out, 0, Area{"placements", lines})
 	}
 	return out
 }
@@ -124,7 +125,7 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 // fill adds everything to the scheduler.
 func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructured.Unstructured) error {
 	s := p.scheduler
-	for _, err := range []error{
+	err := cmp.Or(
 		placement.TakeUp(clusters, func(mc *clusterv1.ManagedCluster) {
 			p.clusters = append(p.clusters, mc.Name)
 			s.SetCluster(mc)
@@ -141,15 +142,11 @@ func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructure
 			}
 			s.SetScore(score)
 		}),
-	} {
-		if err != nil {
-			return err
-		}
-	}
+	)
 	for _, one := range p.placements {
 		s.SetPlacement(one)
 	}
-	return nil
+	return err
 }
 
 // placement checks one placement; no findings mean that all is well.
@@ -159,8 +156,7 @@ func (c *checking) placement(ctx context.Context, all *placed, p *clusterv1beta1
 		r = all.scheduler.Decide(placement.KeyOf(p), c.run.Now())
 	}
 	if r.Skip != schedule.SkipNone {
-		return []Finding{{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "its expressions are too expensive to be evaluated in this check",
-			Fix: c.explain(p)}}
+		return []Finding{warning(CodePlacementDecided, "its expressions are too expensive to be evaluated in this check", "", c.explain(p))}
 	}
 	out := misconfigurations(&r)
 	if !r.Kept {
@@ -168,8 +164,7 @@ func (c *checking) placement(ctx context.Context, all *placed, p *clusterv1beta1
 		out = append(out, c.missingScores(all, p, &r)...)
 	}
 	if isSilent(p, c.run.Now()) {
-		out = append(out, Finding{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "the hub has not decided on it yet",
-			Fix: fleet.CheckHub.On(c.o.Hub)})
+		out = append(out, warning(CodePlacementDecided, "the hub has not decided on it yet", "", fleet.CheckHub.On(c.o.Hub)))
 	}
 	return out
 }
@@ -183,7 +178,7 @@ func (c *checking) explain(p *clusterv1beta1.Placement) fleet.Fix {
 func misconfigurations(r *schedule.Result) []Finding {
 	var out []Finding
 	for _, problem := range r.Problems {
-		f := Finding{Code: CodePlacementSpec, Severity: SeverityWarning, Title: problem.Message, Cause: problem.Field, Fix: fleet.Advice(problem.Fix)}
+		f := warning(CodePlacementSpec, problem.Message, problem.Field, fleet.Advice(problem.Fix))
 		if problem.Severity == schedule.SeverityError {
 			f.Severity = SeverityError
 		}
@@ -205,16 +200,14 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 	var out []Finding
 	for _, name := range p.Spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
-			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
-				Title: fmt.Sprintf("it names the cluster set %s, to which its namespace is not bound", name),
-				Fix:   placement.BindSet.On(hub, "set", name, "namespace", p.Namespace)})
+			out = append(out, warning(CodePlacementUnbound, fmt.Sprintf("it names the cluster set %s, to which its namespace is not bound", name), "",
+				placement.BindSet.On(hub, "set", name, "namespace", p.Namespace)))
 		}
 	}
 	for _, name := range bound {
 		if all.sets[name] == nil && (len(p.Spec.ClusterSets) == 0 || slices.Contains(p.Spec.ClusterSets, name)) {
-			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
-				Title: fmt.Sprintf("its namespace is bound to the cluster set %s, which does not exist", name),
-				Fix:   placement.CreateSet.On(hub, "set", name)})
+			out = append(out, warning(CodePlacementUnbound, fmt.Sprintf("its namespace is bound to the cluster set %s, which does not exist", name), "",
+				placement.CreateSet.On(hub, "set", name)))
 		}
 	}
 	names := slices.Sorted(maps.Keys(all.sets))
@@ -238,23 +231,14 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 	return append(out, f)
 }
 
-// fillableSet returns the first set that a placement selects from; nil when none exists.
-func (p *placed) fillableSet(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedClusterSet {
+// fillFix is the fix that gives a placement a cluster, in the first set that it selects from.
+func (p *placed) fillFix(of *clusterv1beta1.Placement, hub *fleet.Cluster) fleet.Fix {
 	for _, name := range p.bound[of.Namespace] {
 		if set := p.sets[name]; set != nil && (len(of.Spec.ClusterSets) == 0 || slices.Contains(of.Spec.ClusterSets, name)) {
-			return set
+			return placement.Fill(set, p.clusters, hub)
 		}
 	}
-	return nil
-}
-
-// fillFix is the fix that gives a placement a cluster.
-func (p *placed) fillFix(of *clusterv1beta1.Placement, hub *fleet.Cluster) fleet.Fix {
-	set := p.fillableSet(of)
-	if set == nil {
-		return naming.ListSets.On(hub)
-	}
-	return placement.Fill(set, p.clusters, hub)
+	return naming.ListSets.On(hub)
 }
 
 // wantedText says how many clusters a placement wants.
@@ -280,8 +264,7 @@ func describeSteps(r *schedule.Result) string {
 func (c *checking) missingScores(all *placed, p *clusterv1beta1.Placement, r *schedule.Result) []Finding {
 	var out []Finding
 	add := func(title string) {
-		out = append(out, Finding{Code: CodePlacementScores, Severity: SeverityWarning, Title: title, Cause: "what is missing counts 0",
-			Fix: ListScores.On(c.o.Hub)})
+		out = append(out, warning(CodePlacementScores, title, "what is missing counts 0", ListScores.On(c.o.Hub)))
 	}
 	for _, config := range p.Spec.PrioritizerPolicy.Configurations {
 		at := config.ScoreCoordinate
@@ -296,7 +279,7 @@ func (c *checking) missingScores(all *placed, p *clusterv1beta1.Placement, r *sc
 		if strings.HasPrefix(text, "AddOnPlacementScores ") {
 			add(text)
 		} else {
-			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning, Title: text, Fix: naming.ListSets.On(c.o.Hub)})
+			out = append(out, warning(CodePlacementUnbound, text, "", naming.ListSets.On(c.o.Hub)))
 		}
 	}
 	return out

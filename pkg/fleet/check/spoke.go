@@ -37,11 +37,10 @@ func (c *checking) spoke(ctx context.Context) []Area {
 	agents, err := typed.List[operatorv1.Klusterlet](ctx, c.o.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
-		return []Area{{Name: name, Findings: append(reached, unreadable(CodeSpokeKlusterlet, fleet.Explain("listing klusterlets", c.o.Spoke, err)))}}
+		return []Area{{name, append(reached, unreadable(CodeSpokeKlusterlet, fleet.Explain("listing klusterlets", c.o.Spoke, err)))}}
 	case len(agents) == 0:
-		none := Finding{Code: CodeSpokeAgent, Severity: SeverityError, Title: "there is no agent",
-			Fix: fleet.JoinCluster.With("cluster", "", "context", c.o.Spoke.Context, "hub", c.hubContext())}
-		return []Area{{Name: name, Findings: append(reached, none)}}
+		join := fleet.JoinCluster.With("cluster", "", "context", c.o.Spoke.Context, "hub", c.hubContext())
+		return []Area{{name, append(reached, failure(CodeSpokeAgent, "there is no agent", "", join))}}
 	}
 	var out []Area
 	for i := range agents {
@@ -55,7 +54,7 @@ func (c *checking) spoke(ctx context.Context) []Area {
 		if len(agents) > 1 {
 			area = "klusterlet " + a.k.Name + " on " + name
 		}
-		out = append(out, Area{Name: area, Findings: append(reached, found...)})
+		out = append(out, Area{area, append(reached, found...)})
 		reached = nil
 	}
 	return out
@@ -109,9 +108,9 @@ func (a *agentCheck) accept() fleet.Fix { return AcceptOnHub.With("cluster", a.n
 // identity reports a klusterlet that names another cluster than its agent's.
 func (a *agentCheck) identity(context.Context) ([]Finding, error) {
 	if named := a.k.Spec.ClusterName; a.cluster != "" && named != "" && named != a.cluster {
-		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, but the agent is %s", a.k.Name, named, a.cluster),
-			Cause: "spec.clusterName was edited; the agent's certificate counts",
-			Fix:   PutNameBack.On(a.o.Spoke, "klusterlet", a.k.Name, "patch", fmt.Sprintf(`{"spec":{"clusterName":%q}}`, a.cluster))}}, nil
+		title := fmt.Sprintf("klusterlet/%s names cluster %s, but the agent is %s", a.k.Name, named, a.cluster)
+		return []Finding{failure(CodeSpokeIdentity, title, "spec.clusterName was edited; the agent's certificate counts",
+			PutNameBack.On(a.o.Spoke, "klusterlet", a.k.Name, "patch", fmt.Sprintf(`{"spec":{"clusterName":%q}}`, a.cluster)))}, nil
 	}
 	return nil, nil
 }
@@ -127,7 +126,7 @@ func (c *checking) hubContext() string {
 // runs checks the agent's Deployments. An agent that runs on another cluster has none here.
 func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
-		return good("the agent runs on its hosting cluster"), nil
+		return good(CodeSpokeAgent, "the agent runs on its hosting cluster"), nil
 	}
 	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, fleet.Deployments, a.k.AgentNamespace(), metav1.ListOptions{})
 	if err != nil {
@@ -140,7 +139,7 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 			continue
 		}
 		ok, ready := workload.RolledOut(d)
-		f := Finding{Severity: SeverityOK, Title: d.Name + " " + ready}
+		f := Finding{Code: CodeSpokeAgent, Severity: SeverityOK, Title: d.Name + " " + ready}
 		if !ok {
 			f.Severity, f.Fix = SeverityError, workload.DescribeDeployment.On(a.o.Spoke, "namespace", d.Namespace, "name", d.Name)
 			if b := workload.Blocker(ctx, a.o.Spoke, d.Namespace, d.Name); b != nil {
@@ -153,7 +152,7 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 		out = append(out, f)
 	}
 	if out == nil {
-		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.k.AgentNamespace(), Fix: a.join()}}
+		out = []Finding{failure(CodeSpokeAgent, "the agent has no deployment in "+a.k.AgentNamespace(), "", a.join())}
 	}
 	return out, nil
 }
@@ -168,18 +167,17 @@ func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 		}
 		if condition.Status == bad {
 			b := fleet.BlockedBy(&condition, nil)
-			out = append(out, Finding{Severity: SeverityError, Title: "the agent is unhealthy", Cause: b.Cause + ", for " +
-				duration.HumanDuration(a.run.Now().Sub(b.Since)),
-				Fix: a.fixFor(&condition)})
+			out = append(out, failure(CodeSpokeKlusterlet, "the agent is unhealthy",
+				b.Cause+", for "+duration.HumanDuration(a.run.Now().Sub(b.Since)), a.fixFor(&condition)))
 		}
 	}
 	switch {
 	case out != nil:
 		return out, nil
 	case apimeta.FindStatusCondition(a.k.Status.Conditions, operatorv1.ConditionApplied) == nil:
-		return []Finding{{Severity: SeverityError, Title: "the agent has not observed klusterlet/" + a.k.Name, Fix: a.logs()}}, nil
+		return []Finding{failure(CodeSpokeKlusterlet, "the agent has not observed klusterlet/"+a.k.Name, "", a.logs())}, nil
 	}
-	return good("klusterlet/%s of cluster %s is well", a.k.Name, fleet.OrElse(a.name(), "<name>")), nil
+	return good(CodeSpokeKlusterlet, "klusterlet/%s of cluster %s is well", a.k.Name, fleet.OrElse(a.name(), "<name>")), nil
 }
 
 // logs is the fix that reads the agent's logs.
@@ -214,13 +212,13 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if s == nil || len(s.Data["tls.crt"]) == 0 {
-		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request is pending",
-			Fix: a.accept()}}, nil
+		cause := "the hub has not accepted it, or its request is pending"
+		return []Finding{warning(CodeSpokeCertificate, "the agent has no certificate yet", cause, a.accept())}, nil
 	}
 	block, _ := pem.Decode(s.Data["tls.crt"])
 	if block == nil {
-		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read",
-			Fix: DropCertificate.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "secret", s.Name)}}, nil
+		return []Finding{failure(CodeSpokeCertificate, "the agent's certificate cannot be read", "",
+			DropCertificate.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "secret", s.Name))}, nil
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -235,14 +233,13 @@ func (a *agentCheck) checkLifetime(cert *x509.Certificate) []Finding {
 	title := fmt.Sprintf("certificate of %s, good for %s", cert.Subject.CommonName, duration.HumanDuration(left))
 	switch {
 	case left <= 0:
-		return []Finding{{Severity: SeverityError, Title: "the agent's certificate expired " + duration.HumanDuration(-left) + " ago",
-			Cause: "it asks for another, which has to be accepted",
-			Fix:   a.accept()}}
+		return []Finding{failure(CodeSpokeCertificate, "the agent's certificate expired "+duration.HumanDuration(-left)+" ago",
+			"it asks for another, which has to be accepted", a.accept())}
 	case float64(left) < lateCertificate*float64(cert.NotAfter.Sub(cert.NotBefore)):
-		return []Finding{{Severity: SeverityWarning, Title: title, Fix: a.logs(), Cause: "it should have been renewed when a quarter of its life was left, at " +
-			cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339)}}
+		return []Finding{warning(CodeSpokeCertificate, title, "it should have been renewed when a quarter of its life was left, at "+
+			cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339), a.logs())}
 	}
-	return good("%s", title)
+	return good(CodeSpokeCertificate, "%s", title)
 }
 
 // hubAnswers asks the hub, from here, at the agent's address and with the agent's CA.
@@ -255,10 +252,10 @@ func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, fleet.Fail("reading the agent's kubeconfig", err, DropCertificate.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "secret", s.Name))
 	}
-	if _, err := trust.RootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
-		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer this machine as the agent expects",
-			Cause: fleet.OneLine(err.Error()),
-			Fix:   MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())}}, nil
+	endpoint := trust.Endpoint{Server: config.Server, CA: config.CAData, ProxyURL: config.ProxyURL}
+	if _, err := trust.Root(ctx, endpoint, config.TLSServerName); err != nil {
+		return []Finding{warning(CodeSpokeHub, "the hub at "+config.Server+" does not answer this machine as the agent expects",
+			fleet.OneLine(err.Error()), MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub()))}, nil
 	}
-	return good("the hub answers at %s", config.Server), nil
+	return good(CodeSpokeHub, "the hub answers at %s", config.Server), nil
 }

@@ -47,6 +47,7 @@ func TestTheLifeOfACertificateIsJudged(t *testing.T) {
 				Spec: operatorv1.KlusterletSpec{ClusterName: "c1"}}}
 			got := a.checkLifetime(&x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, NotBefore: checkedAt.Add(-tc.age),
 				NotAfter: checkedAt.Add(tc.left)})
+			tc.want.Code = CodeSpokeCertificate
 			if diff := cmp.Diff([]Finding{tc.want}, got, byContext); diff != "" {
 				t.Error(diff)
 			}

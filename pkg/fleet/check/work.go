@@ -36,28 +36,27 @@ func (c *checking) works(ctx context.Context, info cluster.Info, all *fleetState
 			f = c.goingWork(ctx, u, all)
 		}
 		switch {
-		case f == nil:
+		case f.Code == "":
 		case len(out) == maxWorks:
 			left++
 		default:
-			out = append(out, *f)
+			out = append(out, f)
 		}
 	}
 	if left > 0 {
-		out = append(out, Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: fleet.Many(left, "more work") + " of it are unhealthy",
-			Fix: fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", info.Name)})
+		out = append(out, warning(CodeClusterWorks, fleet.Many(left, "more work")+" of it are unhealthy", "",
+			fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", info.Name)))
 	}
 	return out
 }
 
-// work returns what is wrong with one work; nil for nothing. What has no status yet may still
+// work returns what is wrong with one work; a zero finding for nothing. What has no status yet may still
 // be on its way.
-func (c *checking) work(w *work.Info, state string) *Finding {
-	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Cause: w.Message,
-		Fix: ShowTree.On(c.o.Hub, "work", w.Name, "cluster", w.Cluster)}
+func (c *checking) work(w *work.Info, state string) Finding {
+	f := warning(CodeClusterWorks, "", w.Message, ShowTree.On(c.o.Hub, "work", w.Name, "cluster", w.Cluster))
 	switch {
 	case state != cluster.Available:
-		return nil
+		return Finding{}
 	case w.State == work.ApplyFailed:
 		f.Title = fmt.Sprintf("work %s is not applied, %d of %d objects are healthy", w.Name, w.Objects.Good, w.Objects.Total)
 	case w.State == work.NotAvailable:
@@ -65,21 +64,20 @@ func (c *checking) work(w *work.Info, state string) *Finding {
 	case w.State == work.Pending && c.run.Now().Sub(w.Created.Time) >= stepPatience:
 		f.Title = fmt.Sprintf("work %s is not applied: its agent has not answered generation %d", w.Name, w.Generation)
 	default:
-		return nil
+		return Finding{}
 	}
 	return f
 }
 
 // goingWork reports a work whose deletion hangs, and what holds it up.
-func (c *checking) goingWork(ctx context.Context, u *unstructured.Unstructured, all *fleetState) *Finding {
+func (c *checking) goingWork(ctx context.Context, u *unstructured.Unstructured, all *fleetState) Finding {
 	age := c.run.Now().Sub(u.GetDeletionTimestamp().Time)
 	b := all.going.Blocker(ctx, u)
 	if age < stepPatience || b == nil {
-		return nil
+		return Finding{}
 	}
-	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: "work " + u.GetName() + " is being deleted for " + duration.HumanDuration(age),
-		Cause: b.Cause,
-		Fix:   fleet.ShowWorks.On(c.o.Hub, "work", u.GetName(), "cluster", u.GetNamespace())}
+	f := warning(CodeClusterWorks, "work "+u.GetName()+" is being deleted for "+duration.HumanDuration(age), b.Cause,
+		fleet.ShowWorks.On(c.o.Hub, "work", u.GetName(), "cluster", u.GetNamespace()))
 	if force, ok := b.Fix.(fleet.Remedy); ok && force.Code == work.DeleteByForce {
 		f.Fix = force
 	}

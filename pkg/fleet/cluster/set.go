@@ -3,10 +3,15 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
@@ -17,10 +22,7 @@ import (
 // SelectorType returns how the members of a set are found.
 func SelectorType(set *unstructured.Unstructured) string {
 	kind, _, _ := unstructured.NestedString(set.Object, "spec", "clusterSelector", "selectorType")
-	if kind == "" {
-		kind = string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel)
-	}
-	return kind
+	return cmp.Or(kind, string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel))
 }
 
 // Exclusive reports whether members of the set carry its name in their label.
@@ -28,13 +30,25 @@ func Exclusive(set *unstructured.Unstructured) bool {
 	return SelectorType(set) == string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel)
 }
 
-// MembersOf returns the label selector of the members of a set.
+// MembersOf returns the label selector of the members of a set. An empty one selects all, a
+// missing one nothing.
 func MembersOf(set *unstructured.Unstructured) (string, error) {
 	if Exclusive(set) {
 		return clusterv1.LabelClusterSet + "=" + set.GetName(), nil
 	}
 	raw, _, _ := unstructured.NestedMap(set.Object, "spec", "clusterSelector", "labelSelector")
-	return selectorText(raw)
+	if raw == nil {
+		return ClusterSelectsNothing, nil
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
+		return "", err
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return "", err
+	}
+	return parsed.String(), nil
 }
 
 // ReadSet reads a set; it is an error when it does not exist.
@@ -48,3 +62,31 @@ func ReadSet(ctx context.Context, hub *fleet.Cluster, name string) (*unstructure
 	}
 	return u, fleet.Explain("reading managedclusterset "+name, hub, err)
 }
+
+// Selector parses a selector in kubectl's syntax. The object has no "!=" operator; it means
+// the same as "notin".
+func Selector(text string) (*metav1.LabelSelector, error) {
+	parsed, err := labels.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	rest := labels.NewSelector()
+	var not []metav1.LabelSelectorRequirement
+	requirements, _ := parsed.Requirements()
+	for _, r := range requirements {
+		if r.Operator() == selection.NotEquals {
+			not = append(not, metav1.LabelSelectorRequirement{Key: r.Key(), Operator: metav1.LabelSelectorOpNotIn, Values: r.ValuesUnsorted()})
+			continue
+		}
+		rest = rest.Add(r)
+	}
+	out, err := metav1.ParseToLabelSelector(rest.String())
+	if err != nil {
+		return nil, err
+	}
+	out.MatchExpressions = append(out.MatchExpressions, not...)
+	return out, nil
+}
+
+// ClusterSelectsNothing is a selector that no object can match.
+const ClusterSelectsNothing = "kubernetes.io/metadata.name,!kubernetes.io/metadata.name"

@@ -45,12 +45,9 @@ type State struct {
 
 // Gather reads everything the state of the clusters is derived from.
 func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
-	selector := o.Selector
-	if o.Set != "" {
-		var err error
-		if selector, err = o.selectorInSet(ctx, selector); err != nil {
-			return nil, err
-		}
+	selector, err := o.selector(ctx)
+	if err != nil {
+		return nil, err
 	}
 	out := &State{}
 	var addons, works, beats []unstructured.Unstructured
@@ -64,11 +61,10 @@ func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
 	}
 	if len(out.Clusters) == 0 {
 		// A cluster that is not a hub returns no clusters either.
-		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
-			return nil, err
-		}
+		return out, fleet.NeedHub(ctx, o.Hub)
 	}
-	out.addons, out.Works, out.Leases = byNamespace(addons), byNamespace(works), byNamespace(beats)
+	namespace := (*unstructured.Unstructured).GetNamespace
+	out.addons, out.Works, out.Leases = grouped(addons, namespace), grouped(works, namespace), grouped(beats, namespace)
 	return out, o.readRequests(ctx, out)
 }
 
@@ -85,16 +81,15 @@ func (o *ListOptions) readRequests(ctx context.Context, s *State) error {
 	if err != nil {
 		return fleet.Explain("listing certificate requests", o.Hub, err)
 	}
-	s.Requests = map[string][]unstructured.Unstructured{}
-	for _, u := range items {
-		name := u.GetLabels()[clusterv1.LabelClusterName]
-		s.Requests[name] = append(s.Requests[name], u)
-	}
+	s.Requests = grouped(items, func(u *unstructured.Unstructured) string { return u.GetLabels()[clusterv1.LabelClusterName] })
 	return nil
 }
 
-// selectorInSet adds the selector of a cluster set to a label selector.
-func (o *ListOptions) selectorInSet(ctx context.Context, selector string) (string, error) {
+// selector returns the label selector, with that of the cluster set added to it.
+func (o *ListOptions) selector(ctx context.Context) (string, error) {
+	if o.Set == "" {
+		return o.Selector, nil
+	}
 	set, err := ReadSet(ctx, o.Hub, o.Set)
 	if err != nil {
 		return "", err
@@ -103,13 +98,14 @@ func (o *ListOptions) selectorInSet(ctx context.Context, selector string) (strin
 	if err != nil {
 		return "", fleet.Fail("reading the selector of managedclusterset "+o.Set, err, nil)
 	}
-	return strings.Trim(selector+","+member, ","), nil
+	return strings.Trim(o.Selector+","+member, ","), nil
 }
 
-func byNamespace(items []unstructured.Unstructured) map[string][]unstructured.Unstructured {
+func grouped(items []unstructured.Unstructured, by func(*unstructured.Unstructured) string) map[string][]unstructured.Unstructured {
 	out := map[string][]unstructured.Unstructured{}
 	for _, u := range items {
-		out[u.GetNamespace()] = append(out[u.GetNamespace()], u)
+		key := by(&u)
+		out[key] = append(out[key], u)
 	}
 	return out
 }
@@ -117,7 +113,7 @@ func byNamespace(items []unstructured.Unstructured) map[string][]unstructured.Un
 // Info folds everything known of one cluster into its summary.
 func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
 	c := Info{Name: mc.Name, Set: mc.Labels[clusterv1.LabelClusterSet], Version: mc.Status.Version.Kubernetes, Created: mc.CreationTimestamp,
-		Labels: mc.Labels}
+		Labels: mc.Labels, Claims: map[string]string{}}
 	for _, u := range s.Leases[mc.Name] {
 		c.LastSeen, c.AgentVersion = Renewed(&u), u.GetAnnotations()[clusterv1.AnnotationAgentVersion]
 	}
@@ -136,9 +132,7 @@ func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
 		}
 	}
 	for _, claim := range mc.Status.ClusterClaims {
-		if c.Claims == nil {
-			c.Claims = map[string]string{}
-		}
+
 		c.Claims[claim.Name] = claim.Value
 	}
 	for _, t := range mc.Spec.Taints {
@@ -205,6 +199,14 @@ func ConditionText(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
+// ConditionStatus returns the status of a condition; "" when it is missing.
+func ConditionStatus(conditions []metav1.Condition, kind string) string {
+	if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
+		return string(c.Status)
+	}
+	return ""
+}
+
 // leaseSlack allows for the time a hub needs to notice a late lease, and for clock
 // differences.
 const leaseSlack = 30 * time.Second
@@ -255,4 +257,25 @@ func Arrived(lease *unstructured.Unstructured) *metav1.Time {
 		}
 	}
 	return Renewed(lease)
+}
+
+// EverJoined reports whether an agent of the cluster has ever had a certificate. The condition
+// is reset when the acceptance is withdrawn; the hub's record stays.
+func EverJoined(mc *clusterv1.ManagedCluster) bool {
+	return mc.Annotations[clusterv1.AnnotationAgentName] != "" || apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
+}
+
+// Certified reports whether the agent's certificate is valid as far as the hub knows: then
+// acceptance is all that the cluster needs.
+func Certified(mc *clusterv1.ManagedCluster, now time.Time) bool {
+	if at, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires]); err == nil {
+		return now.Before(at)
+	}
+	return mc.Spec.HubAcceptsClient || EverJoined(mc)
+}
+
+// Alive reports whether the agent of an accepted cluster reports.
+func Alive(mc *clusterv1.ManagedCluster) bool {
+	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	return mc.Spec.HubAcceptsClient && c != nil && c.Status != metav1.ConditionUnknown && EverJoined(mc)
 }

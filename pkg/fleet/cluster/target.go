@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -66,16 +66,12 @@ func (t Targets) Resolve(ctx context.Context, hub *fleet.Cluster) ([]string, err
 		}
 	}
 	if t.Selector != "" || t.Set != "" || t.All {
-		o := ListOptions{Hub: hub, Set: t.Set}
-		selector := t.Selector
-		if _, err := labels.Parse(selector); err != nil {
-			return nil, fleet.Misuse(fmt.Sprintf("wrong label selector %q", selector), err.Error(), ExampleSelector.With())
+		if _, err := labels.Parse(t.Selector); err != nil {
+			return nil, fleet.Misuse(fmt.Sprintf("wrong label selector %q", t.Selector), err.Error(), ExampleSelector.With())
 		}
-		if t.Set != "" {
-			var err error
-			if selector, err = o.selectorInSet(ctx, selector); err != nil {
-				return nil, err
-			}
+		selector, err := (&ListOptions{Hub: hub, Set: t.Set, Selector: t.Selector}).selector(ctx)
+		if err != nil {
+			return nil, err
 		}
 		items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ManagedClusters, Labels: selector})
 		if err != nil {
@@ -116,23 +112,37 @@ func (t Targets) addNamed(ctx context.Context, hub *fleet.Cluster, set map[strin
 	return nil
 }
 
+// PlacementName splits the namespace and name of the placement.
+func (t Targets) PlacementName() (namespace, name string, err error) {
+	namespace, name, _ = strings.Cut(t.Placement, "/")
+	if namespace == "" || name == "" {
+		err = fleet.Misuse(fmt.Sprintf("wrong placement %q", t.Placement), "", fleet.Advice("name it as NAMESPACE/NAME"))
+	}
+	return namespace, name, err
+}
+
 // Decided adds the clusters that a Placement has selected.
 func (t Targets) Decided(ctx context.Context, hub *fleet.Cluster, set map[string]bool) error {
-	namespace, name, ok := strings.Cut(t.Placement, "/")
-	if !ok || namespace == "" || name == "" {
-		return fleet.Misuse(fmt.Sprintf("wrong placement %q", t.Placement), "", fleet.Advice("name it as NAMESPACE/NAME"))
+	namespace, name, err := t.PlacementName()
+	if err != nil {
+		return err
 	}
-	_, err := hub.Client.Resource(fleet.Placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	_, err = hub.Client.Resource(fleet.Placements).Namespace(namespace).Get(ctx, name, fleet.GetOptions)
 	if apierrors.IsNotFound(err) && !fleet.IsNoKind(err) {
 		return naming.NoPlacement(t.Placement, hub)
 	}
 	if err != nil {
 		return fleet.Explain("reading placement "+t.Placement, hub, err)
 	}
+	return AddSelected(ctx, hub, namespace, name, set)
+}
+
+// AddSelected adds the clusters in the decisions of a placement to a set.
+func AddSelected(ctx context.Context, hub *fleet.Cluster, namespace, name string, set map[string]bool) error {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.PlacementDecisions, Namespace: namespace, Labels: clusterv1beta1.LabelPlacement +
 		"=" + name})
 	if err != nil {
-		return fleet.Explain("listing the decisions of placement "+t.Placement, hub, err)
+		return fleet.Explain(fmt.Sprintf("listing the decisions of placement %s/%s", namespace, name), hub, err)
 	}
 	for i := range items {
 		for _, cluster := range ClustersOf(&items[i]) {

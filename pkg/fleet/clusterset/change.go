@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
@@ -45,16 +46,7 @@ type Result struct {
 
 // CheckName returns why a cluster set cannot have this name. The name is the value of its
 // members' label.
-func CheckName(name string) error {
-	problems := validation.IsDNS1123Subdomain(name)
-	if len(problems) == 0 {
-		problems = validation.IsValidLabelValue(name)
-	}
-	if len(problems) > 0 {
-		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a cluster set", name), problems[0], fleet.Advice("for example prod"))
-	}
-	return nil
-}
+func CheckName(name string) error { return naming.CheckValue(name, "a cluster set", "prod") }
 
 // Create creates a cluster set. An existing one with the same selector is unchanged; another
 // selector is refused, because it would change the members.
@@ -90,11 +82,8 @@ func Create(ctx context.Context, o Options) (Result, error) {
 			"another selector would change which clusters its users get",
 			EditSet.On(o.Hub, "set", o.Name))
 	}
-	change, err := write.One(ctx, r, o.Hub, u)
-	if err != nil {
-		return Result{}, fleet.Explain("applying "+fleet.Describe(u), o.Hub, err)
-	}
-	return Result{Items: []fleet.Change{change}}, nil
+	items, err := write.All(ctx, r, o.Hub, []*unstructured.Unstructured{u})
+	return Result{Items: items}, err
 }
 
 // sameMembers reports whether two sets have equal selectors.
@@ -148,39 +137,31 @@ func Leave(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	})
 }
 
-// chosenClusters returns the sets of all clusters, and the clusters to act on.
+// chosenClusters returns the sets of all clusters by their label, and the clusters to act on,
+// after checking that clusters can be added to this set.
 func (o *Options) chosenClusters(ctx context.Context) (members map[string]string, names []string, err error) {
-	if members, err = o.members(ctx); err != nil {
-		return nil, nil, err
-	}
-	names, err = o.Targets.Resolve(ctx, o.Hub)
-	return members, names, err
-}
-
-// members returns the sets of all clusters by their label, after checking that clusters can be
-// added to this set.
-func (o *Options) members(ctx context.Context) (map[string]string, error) {
 	set, err := cluster.ReadSet(ctx, o.Hub, o.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !cluster.Exclusive(set) {
 		text, err := cluster.MembersOf(set)
 		if err != nil {
 			text = "its selector, which cannot be used: " + fleet.OneLine(err.Error())
 		}
-		return nil, fleet.Misuse(fmt.Sprintf("the members of the cluster set %q are selected by their labels", o.Name), "it takes the clusters that match "+text,
+		return nil, nil, fleet.Misuse(fmt.Sprintf("the members of the cluster set %q are selected by their labels", o.Name), "it takes the clusters that match "+text,
 			LabelClusters.On(o.Hub))
 	}
 	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ManagedClusters})
 	if err != nil {
-		return nil, fleet.Explain("listing managedclusters", o.Hub, err)
+		return nil, nil, fleet.Explain("listing managedclusters", o.Hub, err)
 	}
-	out := make(map[string]string, len(items))
+	members = make(map[string]string, len(items))
 	for i := range items {
-		out[items[i].GetName()] = items[i].GetLabels()[clusterv1.LabelClusterSet]
+		members[items[i].GetName()] = items[i].GetLabels()[clusterv1.LabelClusterSet]
 	}
-	return out, nil
+	names, err = o.Targets.Resolve(ctx, o.Hub)
+	return members, names, err
 }
 
 func (o *Options) label(ctx context.Context, r *fleet.Run, cluster, set string) (fleet.Change, error) {
@@ -188,4 +169,106 @@ func (o *Options) label(ctx context.Context, r *fleet.Run, cluster, set string) 
 	u.SetLabels(map[string]string{clusterv1.LabelClusterSet: set})
 	change, err := write.Merge(ctx, r, o.Hub, u)
 	return change, fleet.Explain("labelling managedcluster "+cluster, o.Hub, err)
+}
+
+// Delete deletes a set that is not in use: no cluster is in it by its label, and no namespace
+// is bound to it, unless Unbind deletes the bindings too.
+func Delete(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	if o.Name == clusterv1beta2.DefaultClusterSet || o.Name == clusterv1beta2.GlobalClusterSet {
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q belongs to the hub", o.Name), "the hub would recreate it", nil)
+	}
+	sets, err := List(ctx, ListOptions{Common: o.Common, Hub: o.Hub})
+	if err != nil {
+		return Result{}, err
+	}
+	i := slices.IndexFunc(sets, func(s Info) bool { return s.Name == o.Name })
+	u := fleet.Named(clusterv1beta2.GroupVersion.WithKind("ManagedClusterSet"), "", o.Name)
+	if i < 0 {
+		return Result{Items: []fleet.Change{{Object: u, Action: fleet.Unchanged}}}, nil
+	}
+	set := sets[i]
+	switch {
+	case set.SelectorType == string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel) && len(set.Members) > 0:
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q is not empty", o.Name), "its clusters would be in a set that does not exist: "+
+			fleet.Listed(set.Members),
+			DropAll.On(o.Hub, "set", o.Name))
+	case len(set.Bound) > 0 && !o.Unbind:
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q is in use", o.Name), "the placements of these namespaces would lose its clusters: "+
+			fleet.Listed(set.Bound),
+			DropBindings.With())
+	}
+	var objects []*unstructured.Unstructured
+	for _, namespace := range set.Bound {
+		objects = append(objects, binding(namespace, o.Name))
+	}
+	return o.deleteAll(ctx, append(objects, u)...)
+}
+
+// deleteAll deletes objects that may be gone already.
+func (o *Options) deleteAll(ctx context.Context, objects ...*unstructured.Unstructured) (out Result, err error) {
+	for _, u := range objects {
+		live, err := write.Live(ctx, o.Hub, u)
+		if err != nil {
+			return out, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
+		}
+		change := fleet.Change{Object: u, Action: fleet.Unchanged}
+		if live != nil {
+			change.Action, change.Live = fleet.Deleted, write.Clean(live)
+			if !o.Reads() {
+				err = fleet.Remove(ctx, o.Hub, live)
+			}
+		}
+		if err != nil {
+			return out, fleet.Explain("deleting "+fleet.Describe(u), o.Hub, err)
+		}
+		out.Items = append(out.Items, change)
+	}
+	return out, nil
+}
+
+// Bind allows the placements of a namespace to use a set.
+func Bind(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	if _, err := cluster.ReadSet(ctx, o.Hub, o.Name); err != nil {
+		return Result{}, err
+	}
+	u := binding(o.Namespace, o.Name)
+	u.Object["spec"] = map[string]any{"clusterSet": o.Name}
+	items, err := write.All(ctx, r, o.Hub, []*unstructured.Unstructured{u})
+	if apierrors.IsNotFound(err) && !fleet.IsNoKind(err) {
+		return Result{}, &fleet.Error{Message: fmt.Sprintf("there is no namespace %q on %s", o.Namespace, o.Hub),
+			Fix: fleet.CreateNamespace.On(o.Hub, "namespace", o.Namespace), Err: err}
+	}
+	return Result{Items: items}, err
+}
+
+func binding(namespace, set string) *unstructured.Unstructured {
+	return fleet.Named(clusterv1beta2.GroupVersion.WithKind("ManagedClusterSetBinding"), namespace, set)
+}
+
+// PlacementsIn returns the names of the placements of a namespace, which use its bindings.
+func PlacementsIn(ctx context.Context, hub *fleet.Cluster, namespace string) ([]string, error) {
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.Placements, Namespace: namespace})
+	if err != nil {
+		return nil, fleet.Explain("listing placements", hub, err)
+	}
+	var out []string
+	for i := range items {
+		out = append(out, items[i].GetName())
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Unbind stops the placements of a namespace from using a set.
+func Unbind(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+		return Result{}, err
+	}
+	return o.deleteAll(ctx, binding(o.Namespace, o.Name))
 }

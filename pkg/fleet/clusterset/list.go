@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -65,12 +64,10 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	); err != nil {
 		return nil, err
 	}
-	if len(sets) == 0 {
-		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
-			return nil, err
-		}
-	}
 	out := make([]Info, 0, len(sets))
+	if len(sets) == 0 {
+		return out, fleet.NeedHub(ctx, o.Hub)
+	}
 	for i := range sets {
 		out = append(out, setInfo(&sets[i], clusters, bindings))
 	}
@@ -110,9 +107,7 @@ func setInfo(set *unstructured.Unstructured, clusters, bindings []unstructured.U
 			info.Namespaces = append(info.Namespaces, fmt.Sprint(m["name"]))
 		}
 	}
-	if c := apimeta.FindStatusCondition(fleet.ConditionsOf(set), clusterv1beta2.ConditionClusterSetEmpty); c != nil {
-		info.Empty = string(c.Status)
-	}
+	info.Empty = cluster.ConditionStatus(fleet.ConditionsOf(set), clusterv1beta2.ConditionClusterSetEmpty)
 	slices.Sort(info.Members)
 	slices.Sort(info.Bound)
 	return info

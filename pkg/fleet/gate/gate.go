@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -32,14 +34,13 @@ var (
 
 // Check returns an error for names that are in none of the lists.
 func Check(gates map[string]bool, known map[string][]string) error {
-	var all []string
+	all := sets.New[string]()
 	for _, names := range known {
-		all = append(all, names...)
+		all.Insert(names...)
 	}
-	slices.Sort(all)
 	for name := range gates {
-		if !slices.Contains(all, name) {
-			return fleet.Misuse(fmt.Sprintf("there is no feature gate %q", name), "", fleet.Advice("use one of "+strings.Join(slices.Compact(all), ", ")))
+		if !all.Has(name) {
+			return fleet.Misuse(fmt.Sprintf("there is no feature gate %q", name), "", fleet.Advice("use one of "+strings.Join(sets.List(all), ", ")))
 		}
 	}
 	return nil
@@ -64,11 +65,9 @@ func Merge(list []operatorv1.FeatureGate, gates map[string]bool) []operatorv1.Fe
 	for _, g := range list {
 		all[g.Feature] = g.Mode
 	}
+	modes := map[bool]operatorv1.FeatureGateModeType{true: operatorv1.FeatureGateModeTypeEnable, false: operatorv1.FeatureGateModeTypeDisable}
 	for name, on := range gates {
-		all[name] = operatorv1.FeatureGateModeTypeDisable
-		if on {
-			all[name] = operatorv1.FeatureGateModeTypeEnable
-		}
+		all[name] = modes[on]
 	}
 	var out []operatorv1.FeatureGate
 	for _, name := range slices.Sorted(maps.Keys(all)) {

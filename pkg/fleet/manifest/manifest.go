@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -94,24 +95,16 @@ func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, 
 	if err := checkYAML(document); err != nil {
 		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d cannot be read", s.Name, n), fleet.OneLine(err.Error()), fleet.Advice("correct the file"))
 	}
-	var content any
-	if err := yaml.UnmarshalStrict(document, &content); err != nil {
-		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not YAML", s.Name, n),
-			fleet.OneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), fleet.Advice("correct the file"))
-	}
-	if content == nil {
+	raw, err := yaml.YAMLToJSONStrict(document)
+	switch {
+	case err != nil:
+		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not YAML", s.Name, n), fleet.OneLine(err.Error()), fleet.Advice("correct the file"))
+	case string(raw) == "null":
 		return nil, nil
-	}
-	object, ok := content.(map[string]any)
-	if !ok {
+	case raw[0] != '{':
 		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not a Kubernetes object", s.Name, n),
 			"it is not a set of fields with apiVersion, kind and metadata", fleet.Advice("give manifests only"))
-	}
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d cannot be written as JSON", s.Name, n), err.Error(), fleet.Advice("correct the file"))
-	}
-	if manifest.Depth(raw) > manifest.MaxDepth {
+	case manifest.Depth(raw) > manifest.MaxDepth:
 		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d nests deeper than %d levels", s.Name, n, manifest.MaxDepth), "", fleet.Advice("flatten it"))
 	}
 	u := &unstructured.Unstructured{}
@@ -150,7 +143,7 @@ func Check(u *unstructured.Unstructured, place, namespace string) error {
 		return fleet.Misuse(place+": "+u.GetKind()+" has metadata.generateName", "a work must find its objects again", fleet.Advice("give it metadata.name"))
 	case u.GetName() == "":
 		return fleet.Misuse(place+": "+u.GetKind()+" has no metadata.name", "a work must find its objects again", fleet.Advice("give it a name"))
-	case u.GetNamespace() == "" && NamespacedKinds[u.GroupVersionKind().GroupKind().String()]:
+	case u.GetNamespace() == "" && NamespacedKinds.Has(u.GroupVersionKind().GroupKind().String()):
 		if namespace == "" {
 			return fleet.Misuse(fmt.Sprintf("%s: %s %s has no namespace", place, u.GetKind(), u.GetName()), "objects of this kind are in a namespace",
 				GiveNamespace.With())
@@ -199,10 +192,7 @@ func checkAsAgent(u *unstructured.Unstructured, place string) error {
 func checkSize(objects []*unstructured.Unstructured) error {
 	total, biggest, at := 0, 0, ""
 	for _, u := range objects {
-		raw, err := json.Marshal(u.Object)
-		if err != nil {
-			return fleet.Misuse(fleet.Describe(u)+" cannot be written as JSON", err.Error(), fleet.Advice("correct the manifest"))
-		}
+		raw, _ := json.Marshal(u.Object) // Check has written it as JSON before
 		if total += len(raw); len(raw) > biggest {
 			biggest, at = len(raw), fleet.Describe(u)
 		}
@@ -216,7 +206,7 @@ func checkSize(objects []*unstructured.Unstructured) error {
 
 // NamespacedKinds are the namespaced built-in kinds. For other kinds the cluster itself
 // decides.
-var NamespacedKinds = kinds(
+var NamespacedKinds = sets.New(
 	"ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController",
 	"ResourceQuota", "Secret", "Service", "ServiceAccount",
 	"ControllerRevision.apps", "DaemonSet.apps", "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps",
@@ -224,11 +214,3 @@ var NamespacedKinds = kinds(
 	"Ingress.networking.k8s.io", "NetworkPolicy.networking.k8s.io", "PodDisruptionBudget.policy",
 	"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io", "CSIStorageCapacity.storage.k8s.io",
 )
-
-func kinds(names ...string) map[string]bool {
-	out := map[string]bool{}
-	for _, name := range names {
-		out[name] = true
-	}
-	return out
-}

@@ -25,25 +25,24 @@ func Blocker(ctx context.Context, spoke *fleet.Cluster, klusterlet string) *flee
 		return b
 	}
 	k, err := typed.Get[operatorv1.Klusterlet](ctx, spoke.Client, fleet.Klusterlets, "", klusterlet)
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			return &fleet.Blocker{Cause: "klusterlet/" + klusterlet + " is gone", Fix: fleet.Advice("run join again")}
-		}
+	switch {
+	case apierrors.IsNotFound(err):
+		return &fleet.Blocker{Cause: "klusterlet/" + klusterlet + " is gone", Fix: fleet.Advice("run join again")}
+	case err != nil:
 		return &fleet.Blocker{Cause: fleet.OneLine(err.Error())}
 	}
 	if c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionApplied); c != nil && c.Status == "False" {
 		return fleet.BlockedBy(c, nil)
 	}
 	logs := fleet.ShowLogs.On(spoke, "namespace", namespace, "name", deployment)
-	c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
-	if c == nil {
+	switch c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionHubConnectionDegraded); {
+	case c == nil:
 		return &fleet.Blocker{Cause: "the agent has written no condition to klusterlet/" + klusterlet, Fix: logs}
-	}
-	if c.Status != "True" {
+	case c.Status != "True":
 		return nil
-	}
-	if strings.Contains(c.Reason, operatorv1.ReasonBootstrapSecretUnauthorized) {
+	case strings.Contains(c.Reason, operatorv1.ReasonBootstrapSecretUnauthorized):
 		return fleet.BlockedBy(c, JoinWithNewToken.With())
+	default:
+		return fleet.BlockedBy(c, logs)
 	}
-	return fleet.BlockedBy(c, logs)
 }

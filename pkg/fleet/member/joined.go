@@ -6,14 +6,17 @@ import (
 	"bytes"
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -95,4 +98,41 @@ func (j *State) Usable(ctx context.Context) bool {
 	}
 	c, err := trust.Connect(trust.Endpoint{Server: j.Hub.Server, CA: j.Hub.CAData, ProxyURL: j.Hub.ProxyURL}, j.Hub.Token)
 	return err == nil && token.Usable(ctx, c, true) == nil
+}
+
+// heldName returns the cluster name in the certificate of an agent's secret; "" when there is
+// none that can be read.
+func heldName(data map[string][]byte) string {
+	chain, err := trust.Certificates(data[corev1.TLSCertKey])
+	if err != nil {
+		return ""
+	}
+	a, _ := identity.ParseUser(chain[0].Subject.CommonName)
+	return a.Cluster
+}
+
+// nameOf returns the name of an agent on its hub: that of its certificate, else the recorded
+// one, else the one in its Klusterlet. The Klusterlet may have been edited by users or other
+// tools.
+func nameOf(k *operatorv1.Klusterlet, access map[string][]byte) string {
+	if name := heldName(access); name != "" {
+		return name
+	}
+	if name := string(access[clusterv1.SecretKeyClusterName]); name != "" && naming.Check(name) == nil {
+		return name
+	}
+	return k.Spec.ClusterName
+}
+
+// ReadName reads the name of the agent of a Klusterlet.
+func ReadName(ctx context.Context, c *fleet.Cluster, k *operatorv1.Klusterlet) (string, error) {
+	namespace := k.AgentNamespace()
+	s, err := typed.Get[corev1.Secret](ctx, c.Client, fleet.Secrets, namespace, clusterv1.SecretHubKubeconfig)
+	if apierrors.IsNotFound(err) {
+		return nameOf(k, nil), nil
+	}
+	if err != nil {
+		return "", fleet.Explain("reading secret "+namespace+"/"+clusterv1.SecretHubKubeconfig, c, err)
+	}
+	return nameOf(k, s.Data), nil
 }

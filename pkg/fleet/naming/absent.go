@@ -6,9 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
@@ -20,8 +24,9 @@ var ErrNotFound = errors.New("not found")
 // similar names.
 type absent struct {
 	name string
-	// have lists the existing names, as NAMESPACE/NAME for namespaced kinds.
-	have func(context.Context) ([]string, error)
+	hub  *fleet.Cluster
+	// kinds are those that may have the name; none means join tokens.
+	kinds []schema.GroupVersionResource
 	// shown is the error for the user.
 	shown *fleet.Error
 }
@@ -44,18 +49,22 @@ const (
 	ListTokens     fleet.RemedyCode = "naming.ListTokens"
 )
 
-// newAbsentError returns the error about a name that does not exist; list is the fix that shows what
-// exists.
-func newAbsentError(message, name string, list fleet.Fix, have func(context.Context) ([]string, error)) *fleet.Error {
+// absentError returns the error about a name that objects of kinds do not have; list shows
+// what exists.
+func absentError(message, name string, hub *fleet.Cluster, list fleet.Fix, kinds ...schema.GroupVersionResource) *fleet.Error {
 	e := &fleet.Error{Message: message, Fix: list}
-	e.Err = &absent{name: name, have: have, shown: e}
+	e.Err = &absent{name: name, hub: hub, kinds: kinds, shown: e}
 	return e
+}
+
+// missing is absentError with the usual message.
+func missing(what, name string, hub *fleet.Cluster, list fleet.Fix, kinds ...schema.GroupVersionResource) *fleet.Error {
+	return absentError(fmt.Sprintf("there is no %s %q on %s", what, name, hub), name, hub, list, kinds...)
 }
 
 // NoCluster is the error for a managed cluster that does not exist.
 func NoCluster(name string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no managed cluster %q on %s", name, hub), name, ListClusters.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.ManagedClusters}))
+	return missing("managed cluster", name, hub, ListClusters.On(hub), fleet.ManagedClusters)
 }
 
 // Deniable returns the names whose clusters are on the hub or have asked to join; the error is
@@ -86,63 +95,58 @@ func Deniable(ctx context.Context, hub *fleet.Cluster, names []string) ([]string
 
 // NoSet is the error for a cluster set that does not exist.
 func NoSet(name string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no cluster set %q on %s", name, hub), name, ListSets.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.ManagedClusterSets}))
+	return missing("cluster set", name, hub, ListSets.On(hub), fleet.ManagedClusterSets)
 }
 
 // NoBinding is the error for a set that is not bound to a namespace.
 func NoBinding(namespace, set string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("namespace %q is not bound to the cluster set %q on %s", namespace, set, hub), namespace+"/"+set,
-		ListBindings.On(hub), namesOf(hub, fleet.Query{Resource: fleet.SetBindings}))
+	return absentError(fmt.Sprintf("namespace %q is not bound to the cluster set %q on %s", namespace, set, hub), namespace+"/"+set,
+		hub, ListBindings.On(hub), fleet.SetBindings)
 }
 
 // NoPlacement is the error for a placement NAMESPACE/NAME that does not exist; another
 // namespace may have one with the name.
 func NoPlacement(name string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no placement %s on %s", name, hub), name, ListPlacements.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.Placements}))
+	return absentError(fmt.Sprintf("there is no placement %s on %s", name, hub), name, hub, ListPlacements.On(hub), fleet.Placements)
 }
 
 // NoAddOn is the error for an add-on that does not exist.
 func NoAddOn(name string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no add-on %q on %s", name, hub), name, ListAddOns.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.ManagementAddOns}))
+	return missing("add-on", name, hub, ListAddOns.On(hub), fleet.ManagementAddOns)
 }
 
 // NoWork is the error for a work that does not exist in place, which reads "on cluster1".
 func NoWork(name, place string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no work %q %s", name, place), name, ListWorks.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.ManifestWorks}, fleet.Query{Resource: fleet.ReplicaSets}))
+	return absentError(fmt.Sprintf("there is no work %q %s", name, place), name, hub, ListWorks.On(hub), fleet.ManifestWorks, fleet.ReplicaSets)
 }
 
 // NoWorkSet is the error for a set of works that does not exist.
 func NoWorkSet(name string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no replica set %q on %s", name, hub), name, ListWorkSets.On(hub),
-		namesOf(hub, fleet.Query{Resource: fleet.ReplicaSets}))
+	return missing("replica set", name, hub, ListWorkSets.On(hub), fleet.ReplicaSets)
 }
 
 // NoToken is the error for a join token that does not exist.
 func NoToken(id string, hub *fleet.Cluster) *fleet.Error {
-	return newAbsentError(fmt.Sprintf("there is no token %q on %s", id, hub), id, ListTokens.On(hub),
-		func(ctx context.Context) ([]string, error) { return Tokens(ctx, hub) })
+	return missing("token", id, hub, ListTokens.On(hub))
 }
 
-// namesOf returns a function that lists the names of objects of some kinds.
-func namesOf(c *fleet.Cluster, kinds ...fleet.Query) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		var out []string
-		for _, q := range kinds {
-			items, err := fleet.ListAll(ctx, c, q)
-			if err != nil {
-				return nil, err
-			}
-			for i := range items {
-				out = append(out, strings.TrimPrefix(items[i].GetNamespace()+"/"+items[i].GetName(), "/"))
-			}
-		}
-		slices.Sort(out)
-		return out, nil
+// existing lists the names that exist, as NAMESPACE/NAME for namespaced kinds.
+func (a *absent) existing(ctx context.Context) ([]string, error) {
+	if len(a.kinds) == 0 {
+		return Tokens(ctx, a.hub)
 	}
+	var out []string
+	for _, kind := range a.kinds {
+		found, err := words(ctx, a.hub, fleet.Query{Resource: kind}, func(u *unstructured.Unstructured) string {
+			return strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 // suggestTimeout bounds the search for similar names.
@@ -157,7 +161,7 @@ func Suggest(ctx context.Context, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()
-	names, err := a.have(ctx)
+	names, err := a.existing(ctx)
 	if hint := hintFor(a.name, names); err == nil && hint != "" {
 		a.shown.Cause = strings.TrimPrefix(a.shown.Cause+"; "+hint, "; ")
 	}
@@ -165,16 +169,10 @@ func Suggest(ctx context.Context, err error) {
 
 // hintFor returns the hint about a name that does not exist; names may be NAMESPACE/NAME.
 func hintFor(name string, names []string) string {
-	namespace, base, ok := strings.Cut(name, "/")
-	if !ok {
-		namespace, base = "", name
-	}
+	namespace, base := path.Split(name)
 	var near, there []string
 	for _, have := range names {
-		within, other, ok := strings.Cut(have, "/")
-		if !ok {
-			within, other = "", have
-		}
+		within, other := path.Split(have)
 		if other == base {
 			there = append(there, have)
 		}
@@ -189,4 +187,43 @@ func hintFor(name string, names []string) string {
 		return fmt.Sprintf("did you mean %q?", found)
 	}
 	return ""
+}
+
+// Nearest returns the name that differs least from word, or "" when none is similar enough.
+func Nearest(word string, names []string) string {
+	best, bestDistance := "", len(word)/2+1
+	for _, name := range names {
+		if len(word) > 2 && strings.HasPrefix(name, word) {
+			return name
+		}
+		if d := distance(word, name); d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// distance returns the number of single-character edits between a and b; swapping two
+// neighbours counts as one.
+func distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
 }

@@ -4,6 +4,7 @@ package naming
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -31,23 +32,26 @@ func Check(name string) error {
 	return nil
 }
 
+// CheckValue returns why an object of a kind cannot have a name that is also a label value.
+func CheckValue(name, kind, example string) error {
+	problems := validation.IsDNS1123Subdomain(name)
+	if len(problems) == 0 {
+		problems = validation.IsValidLabelValue(name)
+	}
+	if len(problems) > 0 {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of %s", name, kind), problems[0], fleet.Advice("for example "+example))
+	}
+	return nil
+}
+
+var unfit = regexp.MustCompile("[^a-z0-9]+")
+
 // safeName turns any text, such as the name of a context, into a name that Check accepts.
 func safeName(text string) string {
-	var out strings.Builder
-	for _, r := range strings.ToLower(text) {
-		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
-			out.WriteRune(r)
-		} else if s := out.String(); s != "" && !strings.HasSuffix(s, "-") {
-			out.WriteByte('-')
-		}
-	}
-	name := out.String()
-	if len(name) > 63 {
-		name = name[:63]
-	}
-	name = strings.Trim(name, "-")
+	name := strings.Trim(unfit.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	name = strings.Trim(name[:min(len(name), validation.DNS1123LabelMaxLength)], "-")
 	if name == "" || identity.Reserved(name) {
 		name = strings.TrimSuffix("cluster-"+name, "-")
 	}
-	return strings.Trim(name[:min(len(name), 63)], "-")
+	return strings.Trim(name[:min(len(name), validation.DNS1123LabelMaxLength)], "-")
 }

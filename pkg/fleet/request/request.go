@@ -3,10 +3,18 @@
 package request
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +23,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 )
 
 // SelfLabel is a label that a cluster gave itself when it asked to join.
@@ -106,23 +115,16 @@ func Parse(u *unstructured.Unstructured, trusted []string, tokens []Token) Reque
 
 // refusal returns, in one line, who or what refused a request, and why.
 func refusal(u *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, item := range conditions {
-		c, _ := item.(map[string]any)
-		if kind, _ := c["type"].(string); kind != "Denied" && kind != "Failed" {
-			continue
+	for _, c := range fleet.ConditionsOf(u) {
+		if c.Type == "Denied" || c.Type == "Failed" {
+			return cmp.Or(fleet.OneLine(strings.Trim(c.Reason+": "+c.Message, ": ")), "no reason was given")
 		}
-		reason, _ := c["reason"].(string)
-		message, _ := c["message"].(string)
-		if said := strings.Trim(reason+": "+message, ": "); said != "" {
-			return fleet.OneLine(said)
-		}
-		return "no reason was given"
 	}
 	return ""
 }
 
-// identify checks the sender of the request, by exact names and groups.
+// identify checks the sender of the request, by exact names and groups, and that a token for
+// one cluster was used for that cluster.
 func (q *Request) identify(trusted []string, tokens []Token) error {
 	groups, _, _ := unstructured.NestedStringSlice(q.Object.Object, "spec", "groups")
 	m := BootstrapTokenUser.FindStringSubmatch(q.User)
@@ -148,11 +150,6 @@ func (q *Request) identify(trusted []string, tokens []Token) error {
 	if len(only) > 0 && m != nil && !slices.Contains(only, q.Cluster) {
 		return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], strings.Join(only, ", "))
 	}
-	return q.checkCluster(tokens)
-}
-
-// checkCluster checks that a token for one cluster was used for that cluster.
-func (q *Request) checkCluster(tokens []Token) error {
 	for i := range tokens {
 		if t := &tokens[i]; t.Used(q.Object) && t.Cluster != "" && t.Cluster != q.Cluster {
 			return fmt.Errorf("it was sent with token %s, which is for cluster %s only", t.ID, t.Cluster)
@@ -175,4 +172,63 @@ func StateOf(u *unstructured.Unstructured) string {
 		return StateApproved
 	}
 	return StatePending
+}
+
+// Fingerprint returns the SHA-256 of the requested public key.
+func Fingerprint(csr *x509.CertificateRequest) string {
+	sum := sha256.Sum256(csr.RawSubjectPublicKeyInfo)
+	return trust.HashPrefix + hex.EncodeToString(sum[:])
+}
+
+// ParseCSR parses the X.509 request in a CertificateSigningRequest.
+func ParseCSR(u *unstructured.Unstructured) (*x509.CertificateRequest, error) {
+	text, _, _ := unstructured.NestedString(u.Object, "spec", "request")
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("its request is not base64")
+	}
+	return identity.ReadRequest(raw)
+}
+
+func checkUsages(u *unstructured.Unstructured) error {
+	if signer, _, _ := unstructured.NestedString(u.Object, "spec", "signerName"); signer != clusterv1.SignerName {
+		return fmt.Errorf("it asks the signer %q", signer)
+	}
+	usages, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "usages")
+	for _, usage := range usages {
+		if usage != "digital signature" && usage != "key encipherment" && usage != "client auth" {
+			return fmt.Errorf("it asks for the usage %q", usage)
+		}
+	}
+	return nil
+}
+
+// Answered reports whether a request has been approved or denied.
+func Answered(u *unstructured.Unstructured) bool { return StateOf(u) != StatePending }
+
+// Approval is the condition that approves a request.
+func Approval(now time.Time) map[string]any {
+	return answerCondition("Approved", "ApprovedByKubectlOCM", "accepted by a person", now)
+}
+
+// Denial is the condition that denies a request.
+func Denial(reason, message string, now time.Time) map[string]any {
+	return answerCondition("Denied", reason, message, now)
+}
+
+func answerCondition(kind, reason, message string, now time.Time) map[string]any {
+	at := now.UTC().Format(time.RFC3339)
+	return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "lastUpdateTime": at, "lastTransitionTime": at}
+}
+
+// Answer approves or denies a request. Its resource version is sent along, so that the answer
+// is for the object that was checked.
+func Answer(ctx context.Context, hub *fleet.Cluster, csr *unstructured.Unstructured, condition map[string]any) error {
+	out := csr.DeepCopy()
+	conditions, _, _ := unstructured.NestedSlice(out.Object, "status", "conditions")
+	if err := unstructured.SetNestedSlice(out.Object, append(conditions, condition), "status", "conditions"); err != nil {
+		return err
+	}
+	_, err := hub.Client.Resource(fleet.SigningRequests).Update(ctx, out, metav1.UpdateOptions{FieldManager: fleet.FieldManager}, "approval")
+	return err
 }

@@ -3,11 +3,13 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,9 +92,7 @@ func (t *tracing) agentFor(ctx context.Context, id, hubHash string) tracedAgent 
 	if kubeconfig.HubHash(found.server) != hubHash {
 		found.server = "" // the record is of another address than the agent uses now
 	}
-	if t.o.Cluster != "" {
-		found.cluster = t.o.Cluster
-	}
+	found.cluster = cmp.Or(t.o.Cluster, found.cluster)
 	return found
 }
 
@@ -106,15 +106,12 @@ func agentsOf(ctx context.Context, c *fleet.Cluster) []tracedAgent {
 	var out []tracedAgent
 	for i := range list {
 		a := tracedAgent{ids: []string{string(list[i].UID)}, cluster: list[i].Spec.ClusterName}
-		secret, err := c.Client.Resource(fleet.Secrets).Namespace(list[i].AgentNamespace()).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
-		if err == nil {
-			if name := fleet.SecretValue(secret, clusterv1.SecretKeyAgentName); name != "" {
+		if secret, err := typed.Get[corev1.Secret](ctx, c.Client, fleet.Secrets, list[i].AgentNamespace(), clusterv1.SecretHubKubeconfig); err == nil {
+			if name := string(secret.Data[clusterv1.SecretKeyAgentName]); name != "" {
 				a.ids = append(a.ids, name)
 			}
-			if name := fleet.SecretValue(secret, clusterv1.SecretKeyClusterName); name != "" {
-				a.cluster = name
-			}
-			if kept, err := kubeconfig.ParseSecret(fleet.SecretData(secret)); err == nil {
+			a.cluster = cmp.Or(string(secret.Data[clusterv1.SecretKeyClusterName]), a.cluster)
+			if kept, err := kubeconfig.ParseSecret(secret.Data); err == nil {
 				a.server = kept.Server
 			}
 		}
@@ -136,15 +133,6 @@ func (t *tracing) hubFor(hash string) *fleet.Cluster {
 	return nil
 }
 
-// recordFailure records that the hub could not be read. For a hub that was given, that is an error.
-func (t *tracing) recordFailure(err error) {
-	if t.o.Hub != nil {
-		t.err = err
-		return
-	}
-	t.addWarningf("%s", err)
-}
-
 // addWork adds the work and goes on to what it comes from.
 func (t *tracing) addWork(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
 	step := Step{Depth: depth, Kind: "ManifestWork", Namespace: r.namespace, Name: r.name, On: hub.Called()}
@@ -155,7 +143,12 @@ func (t *tracing) addWork(ctx context.Context, depth int, hub *fleet.Cluster, r 
 		t.add(step)
 		return
 	case err != nil:
-		t.recordFailure(fleet.Explain("reading manifestwork "+r.namespace+"/"+r.name, hub, err))
+		err = fleet.Explain("reading manifestwork "+r.namespace+"/"+r.name, hub, err)
+		if t.o.Hub != nil {
+			t.err = err // of a hub that was given
+			return
+		}
+		t.addWarning(fleet.Note{Text: err.Error()})
 		return
 	}
 	step.By = writers(found)
@@ -187,8 +180,7 @@ func (t *tracing) addWork(ctx context.Context, depth int, hub *fleet.Cluster, r 
 // addSet adds a set of works.
 func (t *tracing) addSet(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
 	step := Step{Depth: depth, Kind: "ManifestWorkReplicaSet", Namespace: r.namespace, Name: r.name, On: hub.Called()}
-	live := t.readStep(ctx, hub, fleet.ReplicaSets, &step)
-	if live != nil {
+	if live := t.readStep(ctx, hub, fleet.ReplicaSets, &step); live != nil {
 		if set, err := typed.FromUnstructured[workv1alpha1.ManifestWorkReplicaSet](live); err == nil {
 			step.Message = work.SetInfoOf(set).Message
 		}

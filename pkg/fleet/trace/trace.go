@@ -93,11 +93,7 @@ func Object(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	namespace := o.Namespace
-	if !kind.Namespaced {
-		namespace = ""
-	}
-	object, err := o.Spoke.Client.Resource(kind.Resource).Namespace(namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	object, namespace, err := t.read(ctx, kind, o.Namespace, o.Name)
 	if apierrors.IsNotFound(err) {
 		return Result{}, missingOn(o.Spoke, kind, namespace, o.Name)
 	}
@@ -140,10 +136,6 @@ type tracing struct {
 
 func (t *tracing) add(s Step) { t.out.Steps = append(t.out.Steps, s) }
 
-func (t *tracing) addWarningf(format string, args ...any) {
-	t.addWarning(fleet.Note{Text: fmt.Sprintf(format, args...)})
-}
-
 func (t *tracing) addWarning(n fleet.Note) {
 	if !slices.ContainsFunc(t.out.Warnings, func(w fleet.Note) bool { return w.Text == n.Text }) {
 		t.out.Warnings = append(t.out.Warnings, n)
@@ -180,11 +172,7 @@ func (t *tracing) climb(ctx context.Context, kinds *fleet.Served, kind fleet.Ser
 		if kind, ok = kinds.Of(gv.WithKind(owner.Kind)); !ok {
 			return nil, nil
 		}
-		namespace := u.GetNamespace()
-		if !kind.Namespaced {
-			namespace = ""
-		}
-		up, err := t.o.Spoke.Client.Resource(kind.Resource).Namespace(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		up, _, err := t.read(ctx, kind, u.GetNamespace(), owner.Name)
 		if apierrors.IsNotFound(err) || err == nil && up.GetUID() != owner.UID {
 			return nil, nil
 		}
@@ -194,6 +182,15 @@ func (t *tracing) climb(ctx context.Context, kinds *fleet.Served, kind fleet.Ser
 		u = up
 	}
 	return nil, nil
+}
+
+// read reads an object of the spoke. A cluster-scoped kind has no namespace.
+func (t *tracing) read(ctx context.Context, kind fleet.ServedKind, namespace, name string) (*unstructured.Unstructured, string, error) {
+	if !kind.Namespaced {
+		namespace = ""
+	}
+	u, err := t.o.Spoke.Client.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	return u, namespace, err
 }
 
 // claimsOn returns the records that own u, and those that list it without owning it.

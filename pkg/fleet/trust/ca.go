@@ -32,12 +32,7 @@ func Hash(cert *x509.Certificate) string {
 // Certificates parses the certificates of a PEM bundle.
 func Certificates(bundle []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
-	for {
-		var block *pem.Block
-		block, bundle = pem.Decode(bundle)
-		if block == nil {
-			break
-		}
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
@@ -96,18 +91,12 @@ func CAOf(config *rest.Config) ([]byte, error) {
 
 var errInsecure = errors.New("the kubeconfig skips the verification of the server's certificate")
 
-// verifiedRoot verifies the server's certificate against the bundle (nil: the system's roots) and
-// returns the CA certificate at the end of the chain. It sends one anonymous request for the
-// version.
-func verifiedRoot(ctx context.Context, server string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
-	return RootAs(ctx, server, "", bundle, proxyURL)
-}
-
-// RootAs is like root for a server whose certificate has another name than its address; an
-// empty name means the address.
-func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
-	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: bundle, ServerName: name}, Timeout: fleet.ReachTimeout}
-	if err := setProxy(config, proxyURL); err != nil {
+// Root verifies the server's certificate and returns the CA certificate at the end of the
+// chain. The certificate may have another name than the server's address; an empty name means
+// the address. It sends one anonymous request for the version.
+func Root(ctx context.Context, e Endpoint, name string) (*x509.Certificate, error) {
+	config := &rest.Config{Host: e.Server, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA, ServerName: name}, Timeout: fleet.ReachTimeout}
+	if err := setProxy(config, e.ProxyURL); err != nil {
 		return nil, err
 	}
 	client, err := rest.HTTPClientFor(config)
@@ -115,7 +104,7 @@ func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL st
 		return nil, err
 	}
 	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+"/version", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(e.Server, "/")+"/version", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +122,8 @@ func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL st
 
 // ShortHash returns the beginning of a CA hash, for display.
 func ShortHash(hash string) string {
-	if len(hash) > 19 {
-		return hash[:19]
-	}
 	if hash == "" {
 		return "public"
 	}
-	return hash
+	return hash[:min(len(hash), 19)]
 }

@@ -28,24 +28,31 @@ func Discover(ctx context.Context, e Endpoint, token, hash string) (*Discovered,
 	if len(e.CA) > 0 {
 		return d, d.verifyCA(ctx, hash)
 	}
-	cert, err := verifiedRoot(ctx, e.Server, nil, e.ProxyURL)
-	if err == nil {
-		if hash != "" && Hash(cert) != hash {
-			return nil, HashMismatch(e.Server, fmt.Errorf("the hub has %s, expected %s", Hash(cert), hash))
-		}
-		if hash != "" {
-			// A pinned public CA is the only one that is trusted from now on; without it in
-			// the kubeconfig any other public CA would do.
-			d.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
-			return d, d.verifyCA(ctx, hash)
-		}
+	cert, err := Root(ctx, e, "")
+	switch {
+	case err != nil && isUntrusted(err):
+		return d, d.fetchCA(ctx, token, hash)
+	case err != nil:
+		return nil, unreachable(e.Server, err)
+	case hash == "":
 		d.Hash = Hash(cert)
 		return d, nil
+	case hash != Hash(cert):
+		return nil, HashMismatch(e.Server, fmt.Errorf("the hub has %s, expected %s", Hash(cert), hash))
 	}
-	if !strings.Contains(err.Error(), "x509:") && !strings.Contains(err.Error(), "tls:") {
-		return nil, fleet.Fail(fmt.Sprintf("the hub at %s cannot be reached", e.Server), err, CheckAddress.With())
-	}
-	return d, d.fetchCA(ctx, token, hash)
+	// A pinned public CA is the only one that is trusted from now on; without it in the
+	// kubeconfig any other public CA would do.
+	d.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+	return d, d.verifyCA(ctx, hash)
+}
+
+// isUntrusted reports whether a server answered that is not trusted.
+func isUntrusted(err error) bool {
+	return strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:")
+}
+
+func unreachable(server string, err error) error {
+	return fleet.Fail(fmt.Sprintf("the hub at %s cannot be reached", server), err, CheckAddress.With())
 }
 
 // fetchCA reads the CA that the hub publishes.
@@ -70,12 +77,12 @@ func (d *Discovered) verifyCA(ctx context.Context, hash string) error {
 		}
 		d.CA = pinned
 	}
-	cert, err := verifiedRoot(ctx, d.Server, d.CA, d.ProxyURL)
-	if err != nil {
-		if strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:") {
-			return fleet.Refuse("the certificate of the hub at "+d.Server+" is not of the CA", fleet.OneLine(err.Error()), CheckCA.With())
-		}
-		return fleet.Fail(fmt.Sprintf("the hub at %s cannot be reached", d.Server), err, CheckAddress.With())
+	cert, err := Root(ctx, d.Endpoint, "")
+	switch {
+	case err != nil && isUntrusted(err):
+		return fleet.Refuse("the certificate of the hub at "+d.Server+" is not of the CA", fleet.OneLine(err.Error()), CheckCA.With())
+	case err != nil:
+		return unreachable(d.Server, err)
 	}
 	d.Hash = Hash(cert)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -92,7 +93,7 @@ func withHash(ctx context.Context, e Endpoint) (Endpoint, string, error) {
 	if len(e.CA) == 0 {
 		return e, "", nil
 	}
-	cert, err := verifiedRoot(ctx, e.Server, e.CA, "")
+	cert, err := Root(ctx, e, "")
 	if err == nil {
 		return e, Hash(cert), nil
 	}
@@ -101,4 +102,24 @@ func withHash(ctx context.Context, e Endpoint) (Endpoint, string, error) {
 		return e, "", fleet.Fail("reading the CA of "+e.Server, err, nil)
 	}
 	return e, Hash(certs[0]), nil
+}
+
+// IsLoopback reports whether a server URL is only valid on this machine.
+func IsLoopback(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// CheckURL returns why text cannot be the URL of an API server.
+func CheckURL(what, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be %s", text, what), "it is not an https URL", fleet.Advice("for example https://hub.example.org:6443"))
+	}
+	return nil
 }

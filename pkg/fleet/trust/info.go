@@ -124,7 +124,7 @@ func PublishedCA(ctx context.Context, c *fleet.Cluster) ([]byte, error) {
 		return nil, errors.Join(errInsecure, err)
 	}
 	text, _, _ := unstructured.NestedString(u.Object, "data", "ca.crt")
-	if _, err := verifiedRoot(ctx, c.Server(), []byte(text), ""); err != nil {
+	if _, err := Root(ctx, Endpoint{Server: c.Server(), CA: []byte(text)}, ""); err != nil {
 		return nil, errors.Join(errInsecure, err)
 	}
 	return []byte(text), nil

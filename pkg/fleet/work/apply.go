@@ -4,10 +4,8 @@ package work
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -57,18 +55,13 @@ type Options struct {
 func Apply(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	if err := checkName(o.Name); err != nil {
-		return fleet.ClusterChanges{}, err
-	}
-	if err := o.checkSpec(); err != nil {
-		return fleet.ClusterChanges{}, err
-	}
-	names, err := o.Targets.Resolve(ctx, o.Hub)
+	names, err := o.clusters(ctx)
 	if err != nil {
 		return fleet.ClusterChanges{}, err
 	}
 	result, err := fleet.Each(names, func(name string) (fleet.Change, error) {
-		u := o.object(name)
+		u := named(name, o.Name)
+		u.Object["spec"] = o.spec()
 		change, err := o.applyTo(ctx, r, u)
 		if err != nil || !o.Wait || o.Reads() {
 			return change, err
@@ -78,21 +71,20 @@ func Apply(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	if err != nil || !o.Prune {
 		return result, err
 	}
-	return o.prune(ctx, r, result)
+	return o.prune(ctx, r, names, result)
 }
 
-func checkName(name string) error {
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a work", name), problems[0], fleet.Advice("for example web"))
+// clusters checks the options and returns the names of the target clusters.
+func (o *Options) clusters(ctx context.Context) ([]string, error) {
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	return nil
+	return o.Targets.Resolve(ctx, o.Hub)
 }
 
-// object returns the work for one cluster.
-func (o *Options) object(cluster string) *unstructured.Unstructured {
-	u := fleet.Named(workv1.GroupVersion.WithKind("ManifestWork"), cluster, o.Name)
-	u.Object["spec"] = o.spec()
-	return u
+// named returns a work of one cluster without a spec.
+func named(cluster, name string) *unstructured.Unstructured {
+	return fleet.Named(workv1.GroupVersion.WithKind("ManifestWork"), cluster, name)
 }
 
 func (o *Options) applyTo(ctx context.Context, r *fleet.Run, u *unstructured.Unstructured) (fleet.Change, error) {
@@ -100,13 +92,13 @@ func (o *Options) applyTo(ctx context.Context, r *fleet.Run, u *unstructured.Uns
 	if err != nil {
 		return fleet.Change{}, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
 	}
-	if live != nil && !o.Force {
-		if owner := ownerOf(live); owner != "" {
+	if live != nil {
+		switch owner := ownerOf(live); {
+		case owner != "" && !o.Force:
 			return fleet.Change{}, fleet.Refuse(fleet.Describe(u)+" belongs to "+owner, "its owner would undo the change", TakeOver.With())
+		case live.GetDeletionTimestamp() != nil:
+			return fleet.Change{}, fleet.BeingDeleted(live)
 		}
-	}
-	if live != nil && live.GetDeletionTimestamp() != nil {
-		return fleet.Change{}, fleet.BeingDeleted(live)
 	}
 	change, err := write.One(ctx, r, o.Hub, u)
 	return change, fleet.Explain("applying "+fleet.Describe(u), o.Hub, err)

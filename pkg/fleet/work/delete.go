@@ -5,16 +5,21 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
@@ -29,10 +34,7 @@ func Find(ctx context.Context, o Options) ([]Info, error) {
 func Delete(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	if err := checkName(o.Name); err != nil {
-		return fleet.ClusterChanges{}, err
-	}
-	names, err := o.Targets.Resolve(ctx, o.Hub)
+	names, err := o.clusters(ctx)
 	if err != nil {
 		return fleet.ClusterChanges{}, err
 	}
@@ -44,7 +46,7 @@ func Delete(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 }
 
 func (o *Options) deleteFrom(ctx context.Context, r *fleet.Run, cluster string) (fleet.Change, error) {
-	u := fleet.Named(workv1.GroupVersion.WithKind("ManifestWork"), cluster, o.Name)
+	u := named(cluster, o.Name)
 	live, err := write.Live(ctx, o.Hub, u)
 	if err != nil {
 		return fleet.Change{}, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
@@ -57,7 +59,7 @@ func (o *Options) deleteFrom(ctx context.Context, r *fleet.Run, cluster string) 
 	}
 	change := fleet.Change{Object: u, Action: fleet.Deleted, Live: live}
 	if o.Reads() {
-		change.Live, _ = write.MaskedBelow(write.Clean(live), nil)
+		change.Live, _ = write.Masked(write.Clean(live), nil)
 		return change, nil
 	}
 	if err := o.release(ctx, live); err != nil {
@@ -94,25 +96,141 @@ func (o *Options) release(ctx context.Context, live *unstructured.Unstructured) 
 func (o *Options) awaitGone(ctx context.Context, r *fleet.Run, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
 	p := r.Place(live.GetNamespace())
-	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Namespace: live.GetNamespace(), Name: o.Name,
-		Clock: r.Given.Clock},
-		func(items []*unstructured.Unstructured) (bool, error) {
-			if len(items) == 0 || items[0].GetUID() != live.GetUID() {
-				return true, nil
-			}
-			last = items[0]
-			p.See(describeWork(last, ""))
-			return false, nil
-		})
+	q := await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Namespace: live.GetNamespace(), Name: o.Name, Clock: r.Given.Clock}
+	err := await.Gone(ctx, q, live.GetUID(), func(u *unstructured.Unstructured) {
+		last = u
+		p.See(describeWork(last, ""))
+	})
 	return r.TimedOut(ctx, p.End(err, "gone"), fleet.Describe(live)+" to be gone",
-		func(ctx context.Context) *fleet.Blocker { return o.deletionBlocker(ctx, last) })
+		func(ctx context.Context) *fleet.Blocker { return (&Departures{Hub: o.Hub}).Blocker(ctx, last) })
 }
 
-// deletionBlocker explains what holds up the deletion of a work.
-func (o *Options) deletionBlocker(ctx context.Context, u *unstructured.Unstructured) *fleet.Blocker {
-	if u == nil {
+// FindSet returns the set that DeleteSet would delete, nil when there is none: the one of that
+// name in the namespace of the placement. It must be for that placement only, since its works
+// are deleted from all of its placements.
+func FindSet(ctx context.Context, o Options) (*unstructured.Unstructured, error) {
+	live, err := o.liveSet(ctx)
+	if live == nil || err != nil {
+		return nil, err
+	}
+	return live, o.checkOnlyFor(live)
+}
+
+// liveSet reads the set of the name in the namespace of the placement; nil when there is none,
+// or when clusters are selected in another way.
+func (o *Options) liveSet(ctx context.Context) (*unstructured.Unstructured, error) {
+	others := o.Targets
+	others.Placement = ""
+	namespace, _, ok := strings.Cut(o.Targets.Placement, "/")
+	if !ok || !others.Empty() {
+		return nil, nil
+	}
+	live, err := o.Hub.Client.Resource(fleet.ReplicaSets).Namespace(namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, fleet.Explain("reading manifestworkreplicaset "+namespace+"/"+o.Name, o.Hub, err)
+}
+
+// checkOnlyFor refuses a set that has other placements than the given one.
+func (o *Options) checkOnlyFor(live *unstructured.Unstructured) error {
+	_, asked, _ := strings.Cut(o.Targets.Placement, "/")
+	have := placement.PlacementsOf(live)
+	others := slices.DeleteFunc(slices.Clone(have), func(name string) bool { return name == asked })
+	switch {
+	case len(others) == 0:
+		return nil
+	case len(others) == len(have):
+		return fleet.Refuse(fleet.Describe(live)+" is not for placement "+o.Targets.Placement, "its placements are "+strings.Join(have, ", "), NameOwn.With())
+	}
+	return fleet.Refuse(fleet.Describe(live)+" is for other placements too", "its works would also be deleted from the clusters of "+strings.Join(others, ", "),
+		TakePlacement.On(o.Hub, "placement", asked, "name", live.GetName(), "namespace", live.GetNamespace()))
+}
+
+// checkRelease checks whether the set may be deleted as requested. Its works are deleted as
+// they are at that moment, so with Orphan each of them must leave its objects, and so must the
+// template, from which more works may be created.
+func (o *Options) checkRelease(ctx context.Context, live *unstructured.Unstructured) error {
+	if o.Force {
+		return fleet.Refuse(fleet.Describe(live)+" is deleted with its works by the hub", "only single works can be deleted by force", WithoutForce.With())
+	}
+	if !o.Orphan {
 		return nil
 	}
-	going := Departures{Hub: o.Hub}
-	return going.Blocker(ctx, u)
+	works, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ManifestWorks, Labels: labelOf(live)})
+	if err != nil {
+		return fleet.Explain("listing the works of "+fleet.Describe(live), o.Hub, err)
+	}
+	taking := 0
+	for i := range works {
+		if !orphansAll(&works[i], "spec") {
+			taking++
+		}
+	}
+	cause := fmt.Sprintf("%d of its %s would", taking, fleet.Many(len(works), "work"))
+	switch {
+	case !orphansAll(live, "spec", "manifestWorkTemplate"):
+		cause = "its template has no delete option orphan"
+	case taking == 0:
+		return nil
+	}
+	return fleet.Refuse("deleting "+fleet.Describe(live)+" would remove objects from clusters", cause,
+		ApplyOrphaning.On(o.Hub, "work", o.Name, "placement", o.Targets.Placement))
+}
+
+// orphansAll reports whether the spec of a work, at path, leaves all objects behind.
+func orphansAll(u *unstructured.Unstructured, path ...string) bool {
+	policy, _, _ := unstructured.NestedString(u.Object, append(path, "deleteOption", "propagationPolicy")...)
+	return policy == string(workv1.DeletePropagationPolicyTypeOrphan)
+}
+
+// setLabel is the label value that the works of a set have.
+func setLabel(set *unstructured.Unstructured) string { return set.GetNamespace() + "." + set.GetName() }
+
+// labelOf selects the works of a set.
+func labelOf(set *unstructured.Unstructured) string {
+	return workv1alpha1.LabelManifestWorkReplicaSet + "=" + setLabel(set)
+}
+
+// DeleteSet deletes a set that FindSet found. With Wait it returns when its works are gone
+// from all clusters. With Orphan it is refused unless every work of the set leaves its
+// objects.
+func DeleteSet(ctx context.Context, o Options, live *unstructured.Unstructured) (fleet.Change, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	change := fleet.Change{Object: fleet.Reference(live), Action: fleet.Deleted, Live: live}
+	if err := o.checkRelease(ctx, live); err != nil {
+		return fleet.Change{}, err
+	}
+	if o.Reads() {
+		return change, nil
+	}
+	if err := fleet.Remove(ctx, o.Hub, live); err != nil {
+		return fleet.Change{}, fleet.Explain("deleting "+fleet.Describe(live), o.Hub, err)
+	}
+	if !o.Wait {
+		return change, nil
+	}
+	var left []*unstructured.Unstructured
+	p := r.Place("manifestworkreplicaset/" + live.GetName())
+	q := await.Query{Client: o.Hub.Client, Resource: fleet.ReplicaSets, Namespace: live.GetNamespace(), Name: live.GetName(), Clock: r.Given.Clock}
+	err := await.Gone(ctx, q, live.GetUID(), func(*unstructured.Unstructured) {})
+	if err == nil {
+		q = await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Labels: labelOf(live), Clock: r.Given.Clock}
+		err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+			if left = items; len(items) > 0 {
+				p.See(fleet.Many(len(items), "work") + " left")
+			}
+			return len(items) == 0, nil
+		})
+	}
+	return change, r.TimedOut(ctx, p.End(err, "gone"), fleet.Describe(live)+" and its works to be gone", func(ctx context.Context) *fleet.Blocker {
+		if len(left) > 0 {
+			if b := (&Departures{Hub: o.Hub}).Blocker(ctx, left[0]); b != nil {
+				b.Cause = fmt.Sprintf("%s left; %s", fleet.Many(len(left), "work"), b.Cause)
+				return b
+			}
+		}
+		return &fleet.Blocker{Cause: "the hub has not removed its works", Fix: fleet.HubStatus.On(o.Hub)}
+	})
 }

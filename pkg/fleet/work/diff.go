@@ -31,13 +31,7 @@ import (
 func DiffLive(ctx context.Context, o Options) ([]fleet.Change, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
-	if err := checkName(o.Name); err != nil {
-		return nil, err
-	}
-	if err := o.checkSpec(); err != nil {
-		return nil, err
-	}
-	clusters, err := o.Targets.Resolve(ctx, o.Hub)
+	clusters, err := o.clusters(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +42,17 @@ func DiffLive(ctx context.Context, o Options) ([]fleet.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
+	slices.SortFunc(found, byPlace)
 	var out []fleet.Change
 	var failures []error
 	without := slices.Clone(clusters)
-	for _, u := range found {
-		if !slices.Contains(clusters, u.GetNamespace()) {
+	for i := range found {
+		cluster := found[i].GetNamespace()
+		if !slices.Contains(clusters, cluster) {
 			continue
 		}
-		without = slices.DeleteFunc(without, func(name string) bool { return name == u.GetNamespace() })
-		changes, err := o.diffLive(ctx, u)
+		without = slices.DeleteFunc(without, func(name string) bool { return name == cluster })
+		changes, err := o.diffLive(ctx, &found[i])
 		out, failures = append(out, changes...), append(failures, err)
 	}
 	for _, cluster := range without {
@@ -119,8 +112,7 @@ func (o *Options) diffLive(ctx context.Context, u *unstructured.Unstructured) ([
 // compareReported compares one object with what the agent has reported of it. current is true when the
 // report is about the current spec.
 func compareReported(w *workv1.ManifestWork, i int, object *unstructured.Unstructured, current bool) fleet.Change {
-	gvk := object.GroupVersionKind()
-	o := withReport(w, i, Object{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+	o := reportOf(w, i, object)
 	want := map[string]any{"applied": "True", "available": "True"}
 	live := map[string]any{"applied": cmp.Or(o.Applied, "unknown"), "available": cmp.Or(o.Available, "unknown")}
 	if !current {
@@ -163,12 +155,9 @@ func declaredValues(w *workv1.ManifestWork, object *unstructured.Unstructured) [
 	if kept == nil {
 		return nil
 	}
-	var paths []workv1.FeedbackRule
-	for _, rule := range apply.RulesFor(&w.Spec, id).Feedback {
-		if rule.Type == workv1.FeedbackRuleTypeJSONPaths {
-			paths = append(paths, rule)
-		}
-	}
+	paths := slices.DeleteFunc(slices.Clone(apply.RulesFor(&w.Spec, id).Feedback), func(rule workv1.FeedbackRule) bool {
+		return rule.Type != workv1.FeedbackRuleTypeJSONPaths
+	})
 	values, _ := feedback.Evaluate(kept, paths, feedback.Options{RawJSON: true}) // the agent reports which rule is wrong
 	return values
 }
@@ -177,19 +166,13 @@ func declaredValues(w *workv1.ManifestWork, object *unstructured.Unstructured) [
 // agent keeps no field of an existing object as declared.
 func keptFields(spec *workv1.ManifestWorkSpec, id apply.ID, object *unstructured.Unstructured) *unstructured.Unstructured {
 	o, err := apply.OptionsFor(spec, id)
-	switch {
-	case err != nil, o.Strategy == workv1.UpdateStrategyTypeCreateOnly, o.Strategy == workv1.UpdateStrategyTypeReadOnly:
+	if err != nil || o.Strategy == workv1.UpdateStrategyTypeCreateOnly || o.Strategy == workv1.UpdateStrategyTypeReadOnly {
 		return nil
-	case len(o.Ignore) == 0:
-		return object
 	}
 	fields, err := ignore.Parse(o.Ignore)
 	if err != nil {
 		return nil
 	}
-	kept, err := fields.Rest(object)
-	if err != nil {
-		return nil
-	}
+	kept, _ := fields.Rest(object)
 	return kept
 }

@@ -40,10 +40,7 @@ type wantedRight struct {
 func CheckExecutor(ctx context.Context, o Options) error {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
-	if err := o.checkSpec(); err != nil {
-		return err
-	}
-	clusters, err := o.Targets.Resolve(ctx, o.Hub)
+	clusters, err := o.clusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,24 +73,14 @@ func CheckExecutor(ctx context.Context, o Options) error {
 	}
 	slices.Sort(verbs)
 	verbs = slices.Compact(verbs)
-	where := ""
+	kind, where := "clusterrole", ""
 	if first.namespace != "" {
-		where = " in namespace " + first.namespace
+		kind, where = "role", " in namespace "+first.namespace
 	}
 	return fleet.Refuse(fmt.Sprintf("the executor %s lacks %s", o.Executor, fleet.Many(len(missing), "right")),
 		fmt.Sprintf("on %s it may not %s %s%s", o.Spoke.Called(), strings.Join(verbs, ", "), first.resource.GroupResource(), where),
-		o.grant(first, verbs))
-}
-
-// grant is the fix that gives the executor verbs on a resource.
-func (o *Options) grant(r wantedRight, verbs []string) fleet.Fix {
-	namespace, name, _ := o.executor()
-	kind := "clusterrole"
-	if r.namespace != "" {
-		kind = "role"
-	}
-	return GrantRights.On(o.Spoke, "kind", kind, "role", name+"-"+r.resource.Resource, "verbs", strings.Join(verbs, ","),
-		"resource", r.resource.GroupResource().String(), "namespace", r.namespace, "account", namespace+":"+name)
+		GrantRights.On(o.Spoke, "kind", kind, "role", name+"-"+first.resource.Resource, "verbs", strings.Join(verbs, ","),
+			"resource", first.resource.GroupResource().String(), "namespace", first.namespace, "account", namespace+":"+name))
 }
 
 // rights returns what applying the manifests requires, without duplicates.
@@ -136,14 +123,10 @@ func (o *Options) missingRights(ctx context.Context, wanted []wantedRight) ([]wa
 	if err != nil {
 		return nil, err
 	}
-	var single []wantedRight
-	for _, r := range wanted {
-		every := r
-		every.name = ""
-		if !may[every] {
-			single = append(single, r)
-		}
-	}
+	single := slices.DeleteFunc(wanted, func(r wantedRight) bool {
+		r.name = ""
+		return may[r]
+	})
 	if may, err = o.review(ctx, single); err != nil {
 		return nil, err
 	}

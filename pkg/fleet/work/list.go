@@ -5,7 +5,6 @@ package work
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -72,29 +73,36 @@ type Info struct {
 // clusters when those are selected. For works that are being deleted it also reads the
 // cluster's object.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
+	var out []Info
+	err := o.visit(ctx, func(info Info, _ *workv1.ManifestWork) { out = append(out, info) })
+	return out, err
+}
+
+// visit calls see for each of the selected works, by cluster and name.
+func (o *ListOptions) visit(ctx context.Context, see func(Info, *workv1.ManifestWork)) error {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
 	items, err := o.listMatching(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Info
 	going := Departures{Hub: o.Hub}
-	for _, u := range items {
-		info, err := InfoOf(u)
+	for i := range items {
+		w, err := typed.FromUnstructured[workv1.ManifestWork](&items[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if b := going.Blocker(ctx, u); b != nil {
+		info := infoOf(&items[i], w)
+		if b := going.Blocker(ctx, &items[i]); b != nil {
 			info.Message = b.Cause
 		}
-		out = append(out, info)
+		see(info, w)
 	}
-	return out, nil
+	return nil
 }
 
 // listMatching returns the selected works, by cluster and name.
-func (o *ListOptions) listMatching(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (o *ListOptions) listMatching(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var clusters []string
 	if !o.Targets.Empty() && !o.Targets.All {
 		var err error
@@ -111,21 +119,18 @@ func (o *ListOptions) listMatching(ctx context.Context) ([]*unstructured.Unstruc
 		return nil, fleet.Explain("listing manifestworks", o.Hub, err)
 	}
 	if len(items) == 0 {
-		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
-			return nil, err
-		}
+		return nil, fleet.NeedHub(ctx, o.Hub)
 	}
-	var out []*unstructured.Unstructured
-	for i := range items {
-		if clusters != nil && !slices.Contains(clusters, items[i].GetNamespace()) || len(o.Names) > 0 && !slices.Contains(o.Names, items[i].GetName()) {
-			continue
-		}
-		out = append(out, &items[i])
-	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	items = slices.DeleteFunc(items, func(u unstructured.Unstructured) bool {
+		return clusters != nil && !slices.Contains(clusters, u.GetNamespace()) || len(o.Names) > 0 && !slices.Contains(o.Names, u.GetName())
 	})
-	return out, nil
+	slices.SortFunc(items, byPlace)
+	return items, nil
+}
+
+// byPlace orders works by cluster and name.
+func byPlace(a, b unstructured.Unstructured) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // InfoOf returns the summary of one ManifestWork.
@@ -134,18 +139,21 @@ func InfoOf(u *unstructured.Unstructured) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	return infoOf(u, w), nil
+}
+
+// infoOf returns the summary of a work; u and w are the same one.
+func infoOf(u *unstructured.Unstructured, w *workv1.ManifestWork) Info {
 	info := Info{Cluster: w.Namespace, Name: w.Name, Created: w.CreationTimestamp, Labels: w.Labels, Generation: w.Generation,
 		Owner: ownerOf(u), Objects: cluster.Count{Total: len(w.Spec.Workload.Manifests)}, Strategy: strategy(w)}
-	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied)
-	available := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionAvailable)
-	if applied != nil {
+	if applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied); applied != nil {
 		info.Observed = applied.ObservedGeneration
 		if applied.ObservedGeneration >= w.Generation {
 			info.Applied = string(applied.Status)
 		}
 	}
-	if available != nil && info.Applied == "True" {
-		info.Available = string(available.Status)
+	if info.Applied == "True" {
+		info.Available = cluster.ConditionStatus(w.Status.Conditions, workv1.ConditionAvailable)
 	}
 	info.Objects.Good = goodObjects(w, info.Applied != "")
 	if e := w.Spec.Executor; e != nil && e.Subject.ServiceAccount != nil {
@@ -159,10 +167,10 @@ func InfoOf(u *unstructured.Unstructured) (Info, error) {
 	}
 	for _, m := range w.Status.ResourceStatus.Manifests {
 		if note := noteOf(m.Conditions); note != "" && info.Message == "" {
-			info.Message = strings.ToLower(m.ResourceMeta.Kind) + "/" + m.ResourceMeta.Name + ": " + note
+			info.Message = objectOf(m) + ": " + note
 		}
 	}
-	return info, nil
+	return info
 }
 
 // goodObjects counts what is applied and available. For very many objects, the status of an
@@ -184,14 +192,12 @@ func goodObjects(w *workv1.ManifestWork, answered bool) int {
 // how, or how it is kept.
 func noteOf(conditions []metav1.Condition) string {
 	c := apimeta.FindStatusCondition(conditions, workv1.ConditionApplied)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return ""
+	if c != nil && c.Status == metav1.ConditionTrue {
+		if note, ok := strings.CutPrefix(fleet.OneLine(c.Message), workv1.MessageManifestApplied+": "); ok {
+			return note
+		}
 	}
-	note, _ := strings.CutPrefix(fleet.OneLine(c.Message), workv1.MessageManifestApplied+": ")
-	if note == fleet.OneLine(c.Message) {
-		return ""
-	}
-	return note
+	return ""
 }
 
 func state(w *workv1.ManifestWork, info *Info) string {
@@ -202,39 +208,96 @@ func state(w *workv1.ManifestWork, info *Info) string {
 		return ApplyFailed
 	case info.Applied == "":
 		return Pending
-	case info.Available == "True" && isCurrentIn(w, workv1.ConditionComplete):
-		return Complete
-	case info.Available == "True" && isCurrentIn(w, workv1.ConditionDegraded):
-		return Degraded
-	case info.Available == "True" && isCurrentIn(w, workv1.ConditionProgressing):
-		return Progressing
-	case info.Available == "True":
-		return Ready
+	case info.Available != "True":
+		return NotAvailable
 	}
-	return NotAvailable
-}
-
-// isCurrentIn reports whether a condition that rules make is True for the current spec.
-func isCurrentIn(w *workv1.ManifestWork, kind string) bool {
-	c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= w.Generation
+	// The conditions that rules make have the names of the states.
+	for _, kind := range []string{workv1.ConditionComplete, workv1.ConditionDegraded, workv1.ConditionProgressing} {
+		c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
+		if c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= w.Generation {
+			return kind
+		}
+	}
+	return Ready
 }
 
 // strategy returns the update strategy of a work's objects.
 func strategy(w *workv1.ManifestWork) string {
-	out := ""
+	var out workv1.UpdateStrategyType
 	for _, c := range w.Spec.ManifestConfigs {
-		if c.UpdateStrategy == nil {
-			continue
-		}
-		if name := string(c.UpdateStrategy.Type); out == "" {
-			out = name
-		} else if out != name {
+		switch {
+		case c.UpdateStrategy == nil:
+		case out != "" && out != c.UpdateStrategy.Type:
 			return "mixed"
+		default:
+			out = c.UpdateStrategy.Type
 		}
 	}
-	if out == "" {
-		return fmt.Sprint(workv1.UpdateStrategyTypeUpdate)
+	return string(cmp.Or(out, workv1.UpdateStrategyTypeUpdate))
+}
+
+// SetInfo is the summary of one ManifestWorkReplicaSet.
+type SetInfo struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Placements are those of its spec.
+	Placements []string `json:"placements"`
+	// Clusters is how many are selected, the others how many of their works are in that state.
+	Clusters    int `json:"clusters"`
+	Applied     int `json:"applied"`
+	Available   int `json:"available"`
+	Progressing int `json:"progressing"`
+	Degraded    int `json:"degraded"`
+	// Updated counts works that have succeeded with the current template.
+	Updated int               `json:"updated"`
+	Created metav1.Time       `json:"created"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	// Strategy is that of the rollout, when all placements share one.
+	Strategy string `json:"strategy,omitempty"`
+	// Message is what is wrong.
+	Message string `json:"message,omitempty"`
+}
+
+// ListSets lists sets of works of a namespace, or of all when it is empty, by namespace and
+// name. It keeps sets with the given names; none keeps all.
+func ListSets(ctx context.Context, hub *fleet.Cluster, namespace string, names []string) ([]SetInfo, error) {
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ReplicaSets, Namespace: namespace})
+	if err != nil {
+		return nil, fleet.Explain("listing manifestworkreplicasets", hub, err)
 	}
-	return out
+	if len(items) == 0 {
+		return nil, fleet.NeedHub(ctx, hub)
+	}
+	items = slices.DeleteFunc(items, func(u unstructured.Unstructured) bool { return len(names) > 0 && !slices.Contains(names, u.GetName()) })
+	slices.SortFunc(items, byPlace)
+	var out []SetInfo
+	err = placement.TakeUp(&items, func(set *workv1alpha1.ManifestWorkReplicaSet) { out = append(out, SetInfoOf(set)) })
+	return out, err
+}
+
+// SetInfoOf returns the summary of one set of works.
+func SetInfoOf(set *workv1alpha1.ManifestWorkReplicaSet) SetInfo {
+	sum := set.Status.Summary
+	succeeded, selected := set.Status.RolledOut()
+	// A hub that does not count the selected clusters counts the works it has created.
+	info := SetInfo{Namespace: set.Namespace, Name: set.Name, Clusters: max(selected, sum.Total), Applied: sum.Applied, Available: sum.Available,
+		Progressing: sum.Progressing, Degraded: sum.Degraded, Updated: succeeded, Created: set.CreationTimestamp, Labels: set.Labels}
+	for i, ref := range set.Spec.PlacementRefs {
+		info.Placements = append(info.Placements, ref.Name)
+		if kind := string(ref.RolloutStrategy.Type); i == 0 {
+			info.Strategy = kind
+		} else if info.Strategy != kind {
+			info.Strategy = "mixed"
+		}
+	}
+	for _, kind := range []string{workv1alpha1.ConditionPlacementVerified, workv1alpha1.ConditionManifestworkApplied, workv1alpha1.ConditionPlacementRolledOut} {
+		if c := apimeta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			info.Message = cmp.Or(fleet.OneLine(c.Message), c.Reason)
+			return info
+		}
+	}
+	if len(set.Status.Conditions) == 0 {
+		info.Message = "the hub has not processed it"
+	}
+	return info
 }

@@ -60,11 +60,7 @@ func isOurs(u *unstructured.Unstructured) bool {
 
 // prune deletes the work where it is no longer wanted, once it is as wanted everywhere else.
 // Whether its objects stay is up to each work.
-func (o *Options) prune(ctx context.Context, r *fleet.Run, result fleet.ClusterChanges) (fleet.ClusterChanges, error) {
-	meant := make([]string, 0, len(result.Clusters))
-	for _, d := range result.Clusters {
-		meant = append(meant, d.Cluster)
-	}
+func (o *Options) prune(ctx context.Context, r *fleet.Run, meant []string, result fleet.ClusterChanges) (fleet.ClusterChanges, error) {
 	found, err := o.prunable(ctx, meant)
 	if err != nil {
 		return result, err

@@ -136,21 +136,15 @@ func (d *rehearsal) compare(ctx context.Context, spec *workv1.ManifestWorkSpec, 
 		change.Action = fleet.Created
 	}
 	switch result, err := d.applier.Apply(ctx, request); {
-	case err == nil && result.Live == nil:
-		change.Object = declared(object) // others have to create it
-	case err == nil:
+	case err == nil && result.Live != nil:
 		change.Object = declared(result.Live)
-	case live == nil && isUnready(err):
-		// Its namespace or kind is created by this same work.
+	case err == nil: // others have to create it
+	case live == nil && apierrors.IsNotFound(err): // its namespace or kind is created by this same work
 	default:
 		return fleet.Change{}, err
 	}
 	return change, nil
 }
-
-// isUnready reports whether an object cannot be created yet because its namespace or kind does
-// not exist.
-func isUnready(err error) bool { return apierrors.IsNotFound(err) }
 
 // declared returns what users declare of an object: without what servers write, and without
 // owner references of works.

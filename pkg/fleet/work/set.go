@@ -44,7 +44,7 @@ func BySet(ctx context.Context, o Options) (bool, error) {
 	}
 	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
 	switch {
-	case err == nil && !gateOn(cm, gateReplicaSet):
+	case err == nil && !servesSets(cm):
 		return false, o.refuseRollout(OpenGate.On(o.Hub, "gate", gateReplicaSet))
 	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return false, fleet.Explain("reading the ClusterManager", o.Hub, err)
@@ -68,16 +68,9 @@ func (o *Options) refuseRollout(fix fleet.Fix) error {
 	return fleet.Refuse("the hub does not roll out works", "its feature gate "+gateReplicaSet+" is off", fix)
 }
 
-func gateOn(cm *operatorv1.ClusterManager, name string) bool {
-	if cm.Spec.WorkConfiguration == nil {
-		return false
-	}
-	for _, g := range cm.Spec.WorkConfiguration.FeatureGates {
-		if g.Feature == name {
-			return g.Mode == operatorv1.FeatureGateModeTypeEnable
-		}
-	}
-	return false
+func servesSets(cm *operatorv1.ClusterManager) bool {
+	on := operatorv1.FeatureGate{Feature: gateReplicaSet, Mode: operatorv1.FeatureGateModeTypeEnable}
+	return cm.Spec.WorkConfiguration != nil && slices.Contains(cm.Spec.WorkConfiguration.FeatureGates, on)
 }
 
 // ApplySet creates or updates a ManifestWorkReplicaSet in the namespace of the placement. An
@@ -86,10 +79,7 @@ func gateOn(cm *operatorv1.ClusterManager, name string) bool {
 func ApplySet(ctx context.Context, o Options) (fleet.Change, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	if err := checkName(o.Name); err != nil {
-		return fleet.Change{}, err
-	}
-	if err := o.checkSpec(); err != nil {
+	if err := o.check(); err != nil {
 		return fleet.Change{}, err
 	}
 	clusters := map[string]bool{}
@@ -164,11 +154,10 @@ func (o *Options) checkSingleWorks(ctx context.Context, clusters map[string]bool
 		return nil
 	}
 	slices.Sort(on)
-	where := strings.Join(on, ",")
 	return fleet.Refuse(fmt.Sprintf("%s named %s already on clusters of placement %s: %s", fleet.AreMany(len(on), "work"), o.Name, o.Targets.Placement,
 		strings.Join(on, ", ")),
 		"the older work's declaration wins, so the set would never roll out",
-		DeleteOlder.On(o.Hub, "work", o.Name, "clusters", where))
+		DeleteOlder.On(o.Hub, "work", o.Name, "clusters", strings.Join(on, ",")))
 }
 
 // keepPlacements gives u the placements of the live set. Only a rollout that was given

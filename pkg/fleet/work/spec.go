@@ -11,6 +11,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -25,8 +26,11 @@ var updateStrategies = map[string]workv1.UpdateStrategyType{
 // UpdateStrategies returns the values of Options.UpdateStrategy.
 func UpdateStrategies() []string { return slices.Sorted(maps.Keys(updateStrategies)) }
 
-// checkSpec checks the options that become the spec.
-func (o *Options) checkSpec() error {
+// check checks the name and the options that become the spec.
+func (o *Options) check() error {
+	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a work", o.Name), problems[0], fleet.Advice("for example web"))
+	}
 	if _, ok := updateStrategies[o.UpdateStrategy]; !ok && o.UpdateStrategy != "" {
 		return fleet.Misuse(fmt.Sprintf("there is no update strategy %q", o.UpdateStrategy), "",
 			fleet.Advice("use one of "+strings.Join(UpdateStrategies(), ", ")))
@@ -36,8 +40,8 @@ func (o *Options) checkSpec() error {
 	}
 	seen := map[string]bool{}
 	for _, rule := range o.Feedback {
-		name, path, ok := strings.Cut(rule, "=")
-		if !ok || name == "" || !strings.HasPrefix(path, ".") {
+		name, path, _ := strings.Cut(rule, "=")
+		if name == "" || !strings.HasPrefix(path, ".") {
 			return fleet.Misuse(fmt.Sprintf("wrong feedback %q", rule), "", fleet.Advice("give it as NAME=JSONPATH, for example ready=.status.readyReplicas"))
 		}
 		if seen[name] {

@@ -15,7 +15,7 @@ import (
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
 
 // Tree is one work on one cluster with its objects.
@@ -60,36 +60,12 @@ type Condition struct {
 
 // ReadTrees returns works with their objects, by cluster and name.
 func ReadTrees(ctx context.Context, o ListOptions) ([]Tree, error) {
-	ctx, cancel, _ := o.Begin(ctx)
-	defer cancel()
-	items, err := o.listMatching(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var out []Tree
-	going := Departures{Hub: o.Hub}
-	for _, u := range items {
-		tree, err := treeOf(u)
-		if err != nil {
-			return nil, err
-		}
-		if b := going.Blocker(ctx, u); b != nil {
-			tree.Message = b.Cause
-		}
-		out = append(out, tree)
-	}
-	return out, nil
+	err := o.visit(ctx, func(info Info, w *workv1.ManifestWork) { out = append(out, treeOf(info, w)) })
+	return out, err
 }
 
-func treeOf(u *unstructured.Unstructured) (Tree, error) {
-	info, err := InfoOf(u)
-	if err != nil {
-		return Tree{}, err
-	}
-	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
-	if err != nil {
-		return Tree{}, err
-	}
+func treeOf(info Info, w *workv1.ManifestWork) Tree {
 	tree := Tree{Info: info, Conditions: ruleConditions(w.Status.Conditions)}
 	for i, m := range w.Spec.Workload.Manifests {
 		object := &unstructured.Unstructured{}
@@ -97,17 +73,16 @@ func treeOf(u *unstructured.Unstructured) (Tree, error) {
 			tree.Manifests = append(tree.Manifests, Object{Name: fmt.Sprintf("manifests[%d]", i), Message: "it is not an object: " + fleet.OneLine(err.Error())})
 			continue
 		}
-		gvk := object.GroupVersionKind()
-		tree.Manifests = append(tree.Manifests, withReport(w, i, Object{
-			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
-		}))
+		tree.Manifests = append(tree.Manifests, reportOf(w, i, object))
 	}
-	return tree, nil
+	return tree
 }
 
-// withReport adds to the i-th object what the agent reported of it. A report about an older spec
-// may have the object at another index, or not at all.
-func withReport(w *workv1.ManifestWork, i int, o Object) Object {
+// reportOf returns the i-th object with what the agent reported of it. A report about an older
+// spec may have the object at another index, or not at all.
+func reportOf(w *workv1.ManifestWork, i int, object *unstructured.Unstructured) Object {
+	gvk := object.GroupVersionKind()
+	o := Object{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	list := w.Status.ResourceStatus.Manifests
 	is := func(m workv1.ManifestCondition) bool {
 		r := m.ResourceMeta
@@ -121,11 +96,8 @@ func withReport(w *workv1.ManifestWork, i int, o Object) Object {
 		return o
 	}
 	m := list[at]
-	for kind, into := range map[string]*string{workv1.ConditionApplied: &o.Applied, workv1.ConditionAvailable: &o.Available} {
-		if c := apimeta.FindStatusCondition(m.Conditions, kind); c != nil {
-			*into = string(c.Status)
-		}
-	}
+	o.Applied = cluster.ConditionStatus(m.Conditions, workv1.ConditionApplied)
+	o.Available = cluster.ConditionStatus(m.Conditions, workv1.ConditionAvailable)
 	for _, v := range m.StatusFeedback.Values {
 		o.Feedback = append(o.Feedback, Value{v.Name, valueText(v.FieldValue)})
 	}

@@ -37,7 +37,7 @@ func WaitStates() []string { return []string{"applied", "available", "complete",
 func Wait(ctx context.Context, o Options, state string) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	if err := checkName(o.Name); err != nil {
+	if err := o.check(); err != nil {
 		return fleet.ClusterChanges{}, err
 	}
 	if !slices.Contains(WaitStates(), state) {
@@ -56,7 +56,7 @@ func Wait(ctx context.Context, o Options, state string) (fleet.ClusterChanges, e
 		clusters[i] = a.cluster
 	}
 	return fleet.EachOf(clusters, func(i int) (fleet.Change, error) {
-		u := fleet.Named(workv1.GroupVersion.WithKind("ManifestWork"), all[i].cluster, cmp.Or(all[i].name, o.Name))
+		u := named(all[i].cluster, cmp.Or(all[i].name, o.Name))
 		return fleet.Change{Object: u, Action: fleet.Unchanged}, o.awaitState(ctx, r, all[i], state)
 	})
 }
@@ -131,7 +131,7 @@ func (o *Options) setToCome(ctx context.Context) (string, error) {
 }
 
 // ofThisName lists the works of the name and those of sets of the name.
-func (o *Options) ofThisName(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func (o *Options) ofThisName(ctx context.Context) ([]unstructured.Unstructured, error) {
 	selector := workv1alpha1.LabelManifestWorkReplicaSet
 	if namespace, _, ok := strings.Cut(o.Targets.Placement, "/"); ok {
 		selector += "=" + namespace + "." + o.Name
@@ -140,19 +140,17 @@ func (o *Options) ofThisName(ctx context.Context) ([]*unstructured.Unstructured,
 	if _, err := labels.Parse(selector); err == nil { // a set whose name is too long for a label has no works
 		queries = append(queries, fleet.Query{Resource: fleet.ManifestWorks, Labels: selector})
 	}
-	var out []*unstructured.Unstructured
+	var out []unstructured.Unstructured
 	for _, q := range queries {
 		items, err := fleet.ListAll(ctx, o.Hub, q)
 		if err != nil {
 			return nil, fleet.Explain("listing manifestworks", o.Hub, err)
 		}
-		for i := range items {
-			_, set, _ := strings.Cut(items[i].GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet], ".")
+		out = append(out, slices.DeleteFunc(items, func(u unstructured.Unstructured) bool {
+			_, set, _ := strings.Cut(u.GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet], ".")
 			// A work of the set with the set's own name is in both lists.
-			if q.Labels == "" || set == o.Name && items[i].GetName() != o.Name {
-				out = append(out, &items[i])
-			}
-		}
+			return q.Labels != "" && (set != o.Name || u.GetName() == o.Name)
+		})...)
 	}
 	if len(out) == 0 {
 		return nil, fleet.NeedHub(ctx, o.Hub)
@@ -200,7 +198,7 @@ func (o *Options) stateBlocker(ctx context.Context, cluster string, last *unstru
 	case last == nil:
 		return &fleet.Blocker{Cause: "there is no such work on " + cluster, Fix: naming.ListWorks.On(o.Hub)}
 	case last.GetDeletionTimestamp() != nil:
-		return o.deletionBlocker(ctx, last)
+		return (&Departures{Hub: o.Hub}).Blocker(ctx, last)
 	case state == waitGone:
 		return &fleet.Blocker{Cause: "it has not been deleted", Fix: o.deletion(last)}
 	case !isObserved(last, workv1.ConditionApplied):

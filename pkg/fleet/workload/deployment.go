@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -28,14 +29,11 @@ func Repair(c *fleet.Cluster, others bool) fleet.Fix {
 // Wanted returns how many pods a Deployment must have to do its work. One that is scaled to 0
 // has all the pods it asks for, and does nothing.
 func Wanted(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return max(1, *d.Spec.Replicas)
+	return max(1, ptr.Deref(d.Spec.Replicas, 1))
 }
 
 // ScaledDown reports whether a Deployment asks for no pod.
-func ScaledDown(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
+func ScaledDown(d *appsv1.Deployment) bool { return ptr.Deref(d.Spec.Replicas, 1) == 0 }
 
 // ScaledDownText describes such a Deployment.
 const ScaledDownText = "it is scaled to 0"

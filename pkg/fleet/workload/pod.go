@@ -5,14 +5,20 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -32,8 +38,7 @@ func Blocker(ctx context.Context, c *fleet.Cluster, namespace, name string) *fle
 		return &fleet.Blocker{Cause: fmt.Sprintf("deployment %s/%s is scaled to 0", namespace, name),
 			Fix: ScaleUp.On(c, "namespace", d.Namespace, "name", d.Name)}
 	}
-	selector := metav1.FormatLabelSelector(d.Spec.Selector)
-	list, err := typed.List[corev1.Pod](ctx, c.Client, fleet.Pods, namespace, metav1.ListOptions{LabelSelector: selector})
+	list, err := podsOf(ctx, c, d)
 	if err != nil {
 		return &fleet.Blocker{Cause: fleet.OneLine(err.Error())}
 	}
@@ -53,6 +58,11 @@ func Blocker(ctx context.Context, c *fleet.Cluster, namespace, name string) *fle
 		return &fleet.Blocker{Cause: fmt.Sprintf("deployment/%s has no pods: does a controller manager run on this cluster?", name)}
 	}
 	return nil
+}
+
+func podsOf(ctx context.Context, c *fleet.Cluster, d *appsv1.Deployment) ([]corev1.Pod, error) {
+	selector := metav1.FormatLabelSelector(d.Spec.Selector)
+	return typed.List[corev1.Pod](ctx, c.Client, fleet.Pods, d.Namespace, metav1.ListOptions{LabelSelector: selector})
 }
 
 // Stopped returns why no pod of a Deployment runs and none will without intervention; nil when
@@ -107,8 +117,83 @@ func Cause(p *corev1.Pod) string {
 }
 
 func withText(reason, message string) string {
-	if message == "" {
-		return reason
+	return strings.TrimSuffix(reason+": "+fleet.OneLine(message), ": ")
+}
+
+const (
+	// hopelessAfter is how long a pod may be held up by something that is unlikely to resolve
+	// itself: a registry or a scheduler may answer late.
+	hopelessAfter = 30 * time.Second
+	// hopelessPause is how often the pods are checked.
+	hopelessPause = 2 * time.Second
+)
+
+// Reasons of a waiting container that stay until a user changes something.
+var hopelessReasons = []string{"CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImagePullBackOff", "ImageInspectError",
+	"InvalidImageName"}
+
+// hopelessCause returns what holds up a pod that waiting does not resolve; "" for nothing.
+func hopelessCause(p *corev1.Pod, now time.Time) string {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable &&
+			now.Sub(condition.LastTransitionTime.Time) >= hopelessAfter {
+			return withText("no node can run it", condition.Message)
+		}
 	}
-	return reason + ": " + fleet.OneLine(message)
+	if now.Sub(p.CreationTimestamp.Time) < hopelessAfter {
+		return ""
+	}
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if s.State.Waiting != nil && slices.Contains(hopelessReasons, s.State.Waiting.Reason) {
+			return withText(s.State.Waiting.Reason, s.State.Waiting.Message)
+		}
+	}
+	return ""
+}
+
+// hopelessPod looks for a pod of a Deployment's newest revision that cannot start. What cannot
+// be read is ignored.
+func hopelessPod(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, name string) *fleet.Error {
+	d, _ := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, namespace, name)
+	if d == nil || d.Spec.Selector == nil {
+		return nil
+	}
+	if ok, _ := RolledOut(d); ok {
+		return nil
+	}
+	list, _ := podsOf(ctx, c, d)
+	if len(list) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(list, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if cause := hopelessCause(&newest, r.Now()); cause != "" {
+		return &fleet.Error{
+			Message: fmt.Sprintf("deployment/%s cannot start, however long the wait", name),
+			Cause:   fmt.Sprintf("pod %s/%s: %s", namespace, newest.Name, cause), Fix: DescribePod.On(c, "namespace", namespace, "name", newest.Name),
+		}
+	}
+	return nil
+}
+
+// UnlessHopeless waits for something that the pods of a Deployment do, and ends early when
+// they cannot start.
+func UnlessHopeless(ctx context.Context, r *fleet.Run, c *fleet.Cluster, of types.NamespacedName, wait func(context.Context) error) error {
+	var found *fleet.Error
+	waiting, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		_ = await.True(waiting, r.Given.Clock, hopelessPause, func(ctx context.Context) (bool, error) {
+			if found = hopelessPod(ctx, r, c, of.Namespace, of.Name); found != nil {
+				stop()
+			}
+			return found != nil, nil
+		})
+	})
+	err := wait(waiting)
+	stop()
+	looks.Wait()
+	if err != nil && found != nil && ctx.Err() == nil {
+		return found
+	}
+	return err
 }

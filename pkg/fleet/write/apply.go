@@ -4,6 +4,7 @@ package write
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,12 +42,15 @@ func One(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Un
 	if err != nil {
 		return fleet.Change{}, err
 	}
-	if live != nil && u.GetKind() == "Deployment" && len(foreignContainers(live, u)) > 0 {
-		if r.Given.Reads() {
-			return fleet.Change{Object: fleet.Reference(live), Action: fleet.Configured}, nil
-		}
-		if err := removeForeign(ctx, c, live, u); err != nil {
-			return fleet.Change{}, err
+	if live != nil && u.GetKind() == "Deployment" {
+		if clean, foreign := withoutForeign(live, u); foreign {
+			if r.Given.Reads() {
+				return fleet.Change{Object: fleet.Reference(live), Action: fleet.Configured}, nil
+			}
+			o := metav1.UpdateOptions{FieldManager: fleet.FieldManager}
+			if _, err := c.Client.Resource(fleet.Deployments).Namespace(live.GetNamespace()).Update(ctx, clean, o); err != nil {
+				return fleet.Change{}, err
+			}
 		}
 	}
 	if r.Given.Reads() {
@@ -81,15 +85,9 @@ func preview(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u, live *unstr
 	if err != nil {
 		return fleet.Change{}, err
 	}
-	change := fleet.Change{Object: fleet.Redact(Clean(applied)), Action: fleet.Created, Live: fleet.Redact(Clean(live))}
+	change := planned(live, Clean(applied), live != nil && equality.Semantic.DeepEqual(Clean(live).Object, Clean(applied).Object))
 	if r.Given.Diff {
-		change.Live, change.Object = MaskedBelow(change.Live, change.Object)
-	}
-	if live != nil {
-		change.Action = fleet.Configured
-		if equality.Semantic.DeepEqual(Clean(live).Object, Clean(applied).Object) {
-			change.Action = fleet.Unchanged
-		}
+		change.Live, change.Object = masked(change.Live, change.Object, false)
 	}
 	return change, nil
 }
@@ -97,12 +95,17 @@ func preview(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u, live *unstr
 // guess compares without the server: fields that u does not name are assumed to stay as they
 // are.
 func guess(u, live *unstructured.Unstructured) fleet.Change {
-	change := fleet.Change{Object: fleet.Redact(u), Action: fleet.Created, Live: fleet.Redact(Clean(live))}
-	if live != nil {
-		change.Action = fleet.Configured
-		if contains(live.Object, u.Object) {
-			change.Action = fleet.Unchanged
-		}
+	return planned(live, u, live != nil && contains(live.Object, u.Object))
+}
+
+// planned returns what would happen to an object; same is true when nothing would.
+func planned(live, after *unstructured.Unstructured, same bool) fleet.Change {
+	change := fleet.Change{Object: fleet.Redact(after), Action: fleet.Configured, Live: fleet.Redact(Clean(live))}
+	switch {
+	case live == nil:
+		change.Action = fleet.Created
+	case same:
+		change.Action = fleet.Unchanged
 	}
 	return change
 }
@@ -177,10 +180,7 @@ func awaitEstablished(ctx context.Context, r *fleet.Run, c *fleet.Cluster, name 
 		func(items []*unstructured.Unstructured) (bool, error) {
 			return len(items) == 1 && fleet.ConditionTrue(items[0], "Established"), nil
 		})
-	if err != nil {
-		return r.Expired(err, "customresourcedefinition/"+name, "the API server has not established it", nil)
-	}
-	return nil
+	return r.Expired(err, "customresourcedefinition/"+name, "the API server has not established it", nil)
 }
 
 // Create applies an object that must not exist yet.
@@ -190,4 +190,34 @@ func Create(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured
 		u.SetResourceVersion(NotThere)
 	}
 	return One(ctx, r, c, u)
+}
+
+// withoutForeign returns a live Deployment with only the containers that are wanted, and
+// whether it has others: they would have the ServiceAccount of the hub or the agent, and
+// server-side apply keeps what others have added.
+func withoutForeign(live, wanted *unstructured.Unstructured) (clean *unstructured.Unstructured, foreign bool) {
+	clean = live.DeepCopy()
+	for _, list := range []string{"containers", "initContainers"} {
+		path := []string{"spec", "template", "spec", list}
+		ours, _, _ := unstructured.NestedSlice(wanted.Object, path...)
+		items, _, _ := unstructured.NestedSlice(live.Object, path...)
+		kept := slices.DeleteFunc(items, func(item any) bool {
+			return !slices.ContainsFunc(ours, func(our any) bool { return containerName(our) == containerName(item) })
+		})
+		if len(kept) == len(items) {
+			continue
+		}
+		foreign = true
+		if len(kept) == 0 && list == "containers" {
+			kept = ours
+		}
+		_ = unstructured.SetNestedSlice(clean.Object, kept, path...) // the path exists
+	}
+	return clean, foreign
+}
+
+func containerName(item any) string {
+	m, _ := item.(map[string]any)
+	name, _ := m["name"].(string)
+	return name
 }

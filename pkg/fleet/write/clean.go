@@ -4,6 +4,7 @@ package write
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -18,12 +19,9 @@ func Clean(u *unstructured.Unstructured) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	unstructured.RemoveNestedField(out.Object, "status")
-	if annotations := out.GetAnnotations(); annotations != nil {
-		delete(annotations, "deployment.kubernetes.io/revision")
-		out.SetAnnotations(annotations)
-		if len(annotations) == 0 {
-			unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
-		}
+	unstructured.RemoveNestedField(out.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	if left, found, _ := unstructured.NestedMap(out.Object, "metadata", "annotations"); found && len(left) == 0 {
+		unstructured.RemoveNestedField(out.Object, "metadata", "annotations")
 	}
 	return out
 }
@@ -45,29 +43,10 @@ func contains(live, want any) bool {
 		return true
 	case []any:
 		l, ok := live.([]any)
-		if !ok || len(l) != len(w) {
+		if !ok {
 			return len(w) == 0 && live == nil
 		}
-		for i := range w {
-			if !contains(l[i], w[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(l, w, contains)
 	}
-	return fmt.Sprint(live) == fmt.Sprint(want) || (live == nil && zero(want))
-}
-
-func zero(v any) bool {
-	switch x := v.(type) {
-	case nil:
-		return true
-	case string:
-		return x == ""
-	case bool:
-		return !x
-	case int64:
-		return x == 0
-	}
-	return false
+	return fmt.Sprint(live) == fmt.Sprint(want) || live == nil && slices.Contains([]any{"", false, int64(0)}, want)
 }

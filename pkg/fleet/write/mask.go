@@ -19,15 +19,11 @@ const (
 // Masked returns both sides of a diff without the values of a Secret, and of Secrets among the
 // manifests of a work.
 func Masked(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
-	return hide(before, after, true)
+	return masked(before, after, true)
 }
 
-// MaskedBelow is like Masked for objects whose own values were removed already.
-func MaskedBelow(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
-	return hide(before, after, false)
-}
-
-func hide(before, after *unstructured.Unstructured, itself bool) (b, a *unstructured.Unstructured) {
+// masked is Masked; without itself, the own values of the objects were removed already.
+func masked(before, after *unstructured.Unstructured, itself bool) (b, a *unstructured.Unstructured) {
 	sides := [2]*unstructured.Unstructured{before, after}
 	var found [2]map[string]map[string]any
 	for i, side := range sides {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,8 @@ import (
 // Server-side apply would remove what an earlier run with other flags has set. The object must
 // exist.
 func Merge(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
-	live, err := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	client := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace())
+	live, err := client.Get(ctx, u.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return fleet.Change{}, err
 	}
@@ -40,7 +42,7 @@ func Merge(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.
 	if r.Given.Reads() {
 		o.DryRun = []string{metav1.DryRunAll}
 	}
-	changed, err := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, raw, o)
+	changed, err := client.Patch(ctx, u.GetName(), types.MergePatchType, raw, o)
 	if err != nil {
 		return fleet.Change{}, err
 	}
@@ -63,17 +65,13 @@ func withoutAnswer(r *fleet.Run, u, live *unstructured.Unstructured, action flee
 // Overlay returns base with everything of top over it. Lists are replaced as a whole.
 func Overlay(base, top map[string]any) map[string]any {
 	out := map[string]any{}
-	for k, v := range base {
-		out[k] = v
-	}
+	maps.Copy(out, base)
 	for k, v := range top {
 		b, okB := out[k].(map[string]any)
-		t, okT := v.(map[string]any)
-		if okB && okT {
-			out[k] = Overlay(b, t)
-		} else {
-			out[k] = v
+		if t, okT := v.(map[string]any); okB && okT {
+			v = Overlay(b, t)
 		}
+		out[k] = v
 	}
 	return out
 }
