@@ -3,6 +3,8 @@
 package addon
 
 import (
+	"cmp"
+
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -29,17 +31,11 @@ type Config struct {
 
 // Register adds the loops to m.
 func Register(m *manager.Manager, c Config) {
-	if c.Manager == nil {
-		c.Manager = c.Client
-	}
-	instances, addOns := instance.New(c.Client, install.Manager), selection.NewIndex(m)
-	contents := config.NewContents(c.Client)
-	m.AddTask(instances.Run)
-	m.AddTask(contents.Run)
-	granted := newGrants(c.Client)
-	m.AddTask(granted.Run)
+	c.Manager = cmp.Or(c.Manager, c.Client)
+	instances, addOns := instance.New(m, c.Client, install.Manager), selection.NewIndex(m)
+	contents, onGrant := config.NewContents(m, c.Client), watchGrants(m, c.Client)
 	install.Register(m, install.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
-	token.Register(m, token.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Instances: instances, OnGrant: granted.OnChange})
+	token.Register(m, token.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Instances: instances, OnGrant: onGrant})
 	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns, Contents: contents})
-	templated.Register(m, templated.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Contents: contents, AddOns: addOns, OnGrant: granted.OnChange})
+	templated.Register(m, templated.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Contents: contents, AddOns: addOns, OnGrant: onGrant})
 }

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -79,15 +80,24 @@ var clusters = clusterv1.GroupVersion.WithResource("managedclusters")
 // Denied reads live: a denial takes effect at once. A cluster that is being deleted is not
 // denied, because its add-ons may need works to clean up.
 func (l live) Denied(ctx context.Context, cluster string) (bool, error) {
-	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, l.client, clusters, "", cluster)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading managedcluster %s: %w", cluster, hideStatus(err))
+	mc, err := l.cluster(ctx, cluster)
+	if mc == nil {
+		return false, err
 	}
 	known := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
 	return known && !mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil, nil
+}
+
+// cluster reads a cluster live; nil if it does not exist.
+func (l live) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, l.client, clusters, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading managedcluster %s: %w", name, hideStatus(err))
+	}
+	return mc, nil
 }
 
 var works = workv1.GroupVersion.WithResource("manifestworks")
@@ -98,12 +108,9 @@ const countedWorks = 50
 // CountWorks reads live. A work that is already being deleted is not counted: its removal was
 // requested.
 func (l live) CountWorks(ctx context.Context, cluster string) (int, error) {
-	mc, err := l.client.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && mc.GetDeletionTimestamp() != nil) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading managedcluster %s: %w", cluster, hideStatus(err))
+	mc, err := l.cluster(ctx, cluster)
+	if mc == nil || mc.DeletionTimestamp != nil {
+		return 0, err
 	}
 	list, err := l.client.Resource(works).Namespace(cluster).List(ctx, metav1.ListOptions{Limit: countedWorks})
 	if err != nil {
@@ -120,14 +127,7 @@ func (l live) CountWorks(ctx context.Context, cluster string) (int, error) {
 
 // hideStatus removes the API status from an error of the hub's own request, so that it is not
 // taken for the answer to the user's request.
-func hideStatus(err error) error { return fmt.Errorf("%s", err.Error()) }
-
-// acceptRight is the right to accept a cluster and to revoke the acceptance.
-func acceptRight(cluster string) authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{
-		Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceAccept, Verb: "update", Name: cluster,
-	}
-}
+func hideStatus(err error) error { return errors.New(err.Error()) }
 
 // setRight is the right to add clusters to a set, or to bind it.
 func setRight(set, subresource string) authorizationv1.ResourceAttributes {
@@ -137,18 +137,16 @@ func setRight(set, subresource string) authorizationv1.ResourceAttributes {
 }
 
 // requireRight returns a 403 error with the message if the user lacks the right.
-func (s *Server) requireRight(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes, message string) error {
+func (s *Server) requireRight(
+	ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes, format string, args ...any,
+) error {
 	ok, err := s.o.Hub.Allowed(ctx, user, right)
 	if err != nil || ok {
 		return err
 	}
-	return forbidden(right, message)
+	return forbidden(resourceOf(right), right.Name, format, args...)
 }
 
-func forbidden(right authorizationv1.ResourceAttributes, message string) error {
-	resource := right.Resource
-	if right.Subresource != "" {
-		resource += "/" + right.Subresource
-	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: right.Group, Resource: resource}, right.Name, fmt.Errorf("%s", message))
+func resourceOf(right authorizationv1.ResourceAttributes) schema.GroupResource {
+	return schema.GroupResource{Group: right.Group, Resource: right.Resource + "/" + right.Subresource}
 }

@@ -56,12 +56,11 @@ func advise(ctx context.Context, request *admissionv1.AdmissionRequest, advisers
 const maxCheckedBytes = 64 << 10
 
 // adviseWork warns about rules of a work that can never yield a value.
-func (s *Server) adviseWork(_ context.Context, r *admissionv1.AdmissionRequest) []string {
-	work, old, err := objects[workv1.ManifestWork](r)
-	if err != nil || work.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(work.Spec, old.Spec)) {
+func (s *Server) adviseWork(_ context.Context, c change[workv1.ManifestWork]) []string {
+	if c.now.DeletionTimestamp != nil || reflect.DeepEqual(c.now.Spec, c.old.Spec) {
 		return nil
 	}
-	return s.adviseSpec("spec.", &work.Spec)
+	return s.adviseSpec("spec.", &c.now.Spec)
 }
 
 // adviseSpec checks everything by which a work selects, reads and evaluates fields.
@@ -70,7 +69,13 @@ func (s *Server) adviseSpec(prefix string, spec *workv1.ManifestWorkSpec) []stri
 	left := maxCheckedBytes
 	for i, c := range spec.ManifestConfigs {
 		at := fmt.Sprintf("%smanifestConfigs[%d].", prefix, i)
-		out = append(out, adviseFeedback(at, c.FeedbackRules)...)
+		for j, rule := range c.FeedbackRules {
+			for k, path := range rule.JSONPaths {
+				if err := feedback.CheckPath(path.Path); err != nil {
+					out = append(out, fmt.Sprintf("%sfeedbackRules[%d].jsonPaths[%d].path: %q gives no value: %s", at, j, k, path.Path, err))
+				}
+			}
+		}
 		for _, p := range s.rules.Check(c.ConditionRules, c.ResourceIdentifier, &left) {
 			out = append(out, at+p.Field+": "+p.Text)
 		}
@@ -79,19 +84,6 @@ func (s *Server) adviseSpec(prefix string, spec *workv1.ManifestWorkSpec) []stri
 		}
 	}
 	return append(out, adviseJobs(prefix, spec)...)
-}
-
-// adviseFeedback checks the paths of feedback rules.
-func adviseFeedback(at string, rules []workv1.FeedbackRule) []string {
-	var out []string
-	for j, rule := range rules {
-		for k, path := range rule.JSONPaths {
-			if err := feedback.CheckPath(path.Path); err != nil {
-				out = append(out, fmt.Sprintf("%sfeedbackRules[%d].jsonPaths[%d].path: %q gives no value: %s", at, j, k, path.Path, err))
-			}
-		}
-	}
-	return out
 }
 
 // adviseIgnored checks the fields to ignore. An invalid one prevents the whole object from
@@ -104,22 +96,17 @@ func adviseIgnored(at string, entries []workv1.IgnoreField) []string {
 	}
 	var out []string
 	for j, entry := range entries {
-		for _, notation := range []struct {
-			name  string
-			texts []string
-			alone func(string) workv1.IgnoreField
-		}{
-			{"jsonPaths", entry.JSONPaths, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JSONPaths: []string{text}} }},
-			{"jsonPointers", entry.JSONPointers, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JSONPointers: []string{text}} }},
-			{"jqPathExpressions", entry.JQPathExpressions, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JQPathExpressions: []string{text}} }},
-		} {
-			for k, text := range notation.texts {
+		check := func(notation string, texts []string, alone func([]string) workv1.IgnoreField) {
+			for k, text := range texts {
 				var fault *ignore.Error
-				if _, err := ignore.Parse([]workv1.IgnoreField{notation.alone(text)}); errors.As(err, &fault) {
-					out = append(out, fmt.Sprintf("%signoreFields[%d].%s[%d]: %q %s, and the object is not applied", at, j, notation.name, k, text, fault.Problem))
+				if _, err := ignore.Parse([]workv1.IgnoreField{alone([]string{text})}); errors.As(err, &fault) {
+					out = append(out, fmt.Sprintf("%signoreFields[%d].%s[%d]: %q %s, and the object is not applied", at, j, notation, k, text, fault.Problem))
 				}
 			}
 		}
+		check("jsonPaths", entry.JSONPaths, func(one []string) workv1.IgnoreField { return workv1.IgnoreField{JSONPaths: one} })
+		check("jsonPointers", entry.JSONPointers, func(one []string) workv1.IgnoreField { return workv1.IgnoreField{JSONPointers: one} })
+		check("jqPathExpressions", entry.JQPathExpressions, func(one []string) workv1.IgnoreField { return workv1.IgnoreField{JQPathExpressions: one} })
 	}
 	if len(out) == 0 {
 		out = []string{fmt.Sprintf("%signoreFields: %s, and the object is not applied", at, whole.Problem)}
@@ -148,14 +135,8 @@ func adviseJobs(prefix string, spec *workv1.ManifestWorkSpec) []string {
 		}
 		id := apply.ID{Group: "batch", Resource: "jobs", Namespace: job.Metadata.Namespace, Name: job.Metadata.Name}
 		if !slices.ContainsFunc(apply.RulesFor(spec, id).Conditions, func(r workv1.ConditionRule) bool { return r.Condition == workv1.ConditionComplete }) {
-			out = append(
-				out,
-				fmt.Sprintf(
-					"%sworkload.manifests[%d]: the Job is created and run again each time its ttlSecondsAfterFinished removes it; "+
-						"add a condition rule for Complete",
-					prefix, i,
-				),
-			)
+			out = append(out, fmt.Sprintf("%sworkload.manifests[%d]: the Job is created and run again each time its "+
+				"ttlSecondsAfterFinished removes it; add a condition rule for Complete", prefix, i))
 		}
 	}
 	return out

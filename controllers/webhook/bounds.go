@@ -147,20 +147,6 @@ func (s *Server) bounded(limit int64, long *pool, next http.Handler) http.Handle
 	})
 }
 
-// waitToDecode waits for a turn to decode a body if it is long. ok is false if ctx is done
-// first.
-func (s *Server) waitToDecode(ctx context.Context, length int) (done func(), ok bool) {
-	if length <= usualBody {
-		return func() {}, true
-	}
-	select {
-	case s.decodes <- struct{}{}:
-		return func() { <-s.decodes }, true
-	case <-ctx.Done():
-		return nil, false
-	}
-}
-
 // limited is a listener with at most all open connections, and at most each per address;
 // further ones are closed at once.
 type limited struct {

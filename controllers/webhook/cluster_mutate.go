@@ -5,16 +5,12 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
@@ -24,28 +20,24 @@ import (
 
 // mutateCluster fills in the parts of a ManagedCluster that the hub decides, and what its
 // loops would otherwise have to write in separate requests: finalizers and the first taint.
-func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	mc, old, err := objects[clusterv1.ManagedCluster](r)
-	if err != nil {
-		return nil, err
-	}
-	before := mc.DeepCopy()
-	if old == nil {
-		s.mutateNew(mc, r.UserInfo)
-	} else if err := s.mutateChanged(ctx, mc, old, r.UserInfo); err != nil {
+func (s *Server) mutateCluster(ctx context.Context, c clusterChange) ([]operation, error) {
+	before := c.now.DeepCopy()
+	if c.creates {
+		s.mutateNew(c.now, c.UserInfo)
+	} else if err := s.mutateChanged(ctx, c); err != nil {
 		return nil, err
 	}
 	// The API server fills in an absent duration; an explicit 0 means the same. A stored 0 is
 	// left alone: the update may only change other fields.
-	if mc.Spec.LeaseDurationSeconds == 0 && (old == nil || old.Spec.LeaseDurationSeconds != 0) {
-		mc.Spec.LeaseDurationSeconds = clusterv1.DefaultLeaseDurationSeconds
+	if c.now.Spec.LeaseDurationSeconds == 0 && (c.creates || c.old.Spec.LeaseDurationSeconds != 0) {
+		c.now.Spec.LeaseDurationSeconds = clusterv1.DefaultLeaseDurationSeconds
 	}
-	if accepts(mc, old) {
-		if err := s.mutateAccepted(ctx, mc, r.UserInfo); err != nil {
+	if accepts(c) {
+		if err := s.mutateAccepted(ctx, c.now, c.UserInfo); err != nil {
 			return nil, err
 		}
 	}
-	return clusterPatch(r.Object.Raw, before, mc)
+	return clusterPatch(c.Object.Raw, before, c.now)
 }
 
 // mutateNew completes a cluster that is being created.
@@ -77,18 +69,18 @@ func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.U
 }
 
 // mutateChanged completes a cluster that is being updated.
-func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
-	if err := s.timeTaints(mc, old); err != nil {
+func (s *Server) mutateChanged(ctx context.Context, c clusterChange) error {
+	if err := s.timeTaints(c); err != nil {
 		return err
 	}
 	// What only the hub writes survives a replacement that lacks it.
-	for _, key := range ownAnnotations {
-		if value, had := old.Annotations[key]; had && mc.Annotations[key] == "" {
-			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value)
+	for _, key := range []string{clusterv1.AnnotationCreator, clusterv1.AnnotationAdoptedNamespace} {
+		if value, had := c.old.Annotations[key]; had && c.now.Annotations[key] == "" {
+			metav1.SetMetaDataAnnotation(&c.now.ObjectMeta, key, value)
 		}
 	}
-	s.keepHolder(mc, old, user)
-	return s.defaultSet(ctx, mc, old, user)
+	s.keepHolder(c)
+	return s.defaultSet(ctx, c)
 }
 
 // keepHolder keeps the annotation with the name of the agent that holds the latest
@@ -96,49 +88,44 @@ func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCl
 // the cluster, it would name an older agent, and renewals of the current one would wait for
 // approval as those of an unknown agent. The annotation may be removed. Validation refuses
 // changes by agents.
-func (s *Server) keepHolder(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
-	now, before := mc.Annotations[clusterv1.AnnotationAgentName], old.Annotations[clusterv1.AnnotationAgentName]
-	if now == "" || now == before || s.isHub(user) {
-		return
+func (s *Server) keepHolder(c clusterChange) {
+	const key = clusterv1.AnnotationAgentName
+	now, before := c.now.Annotations[key], c.old.Annotations[key]
+	_, agent := identity.Clusters(c.UserInfo.Groups)
+	switch {
+	case now == "" || agent || s.isHub(c.UserInfo):
+	case before == "":
+		delete(c.now.Annotations, key)
+	default:
+		c.now.Annotations[key] = before
 	}
-	if _, agent := identity.Clusters(user.Groups); agent {
-		return
-	}
-	if before == "" {
-		delete(mc.Annotations, clusterv1.AnnotationAgentName)
-		return
-	}
-	mc.Annotations[clusterv1.AnnotationAgentName] = before
 }
 
 // isHub reports whether the user is the hub itself.
 func (s *Server) isHub(user authenticationv1.UserInfo) bool { return user.Username == s.o.Self }
 
-// ownAnnotations lists the annotations that only this server sets.
-var ownAnnotations = []string{clusterv1.AnnotationCreator, clusterv1.AnnotationAdoptedNamespace}
-
 // defaultSet adds a cluster without a set to the set default. It leaves a cluster alone that
 // is being deleted, or whose set label the update does not change while its author may not
 // join the set: the update must not fail because of that.
-func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
-	if !s.o.Features().DefaultClusterSet || mc.Labels[clusterv1.LabelClusterSet] != "" || mc.DeletionTimestamp != nil {
+func (s *Server) defaultSet(ctx context.Context, c clusterChange) error {
+	if !s.o.Features().DefaultClusterSet || c.now.Labels[clusterv1.LabelClusterSet] != "" || c.now.DeletionTimestamp != nil {
 		return nil
 	}
-	if old.Labels[clusterv1.LabelClusterSet] == "" {
-		if _, agent := identity.Clusters(user.Groups); agent {
+	if c.old.Labels[clusterv1.LabelClusterSet] == "" {
+		if _, agent := identity.Clusters(c.UserInfo.Groups); agent {
 			return nil
 		}
-		may, err := s.o.Hub.Allowed(ctx, user, setRight(clusterv1beta2.DefaultClusterSet, clusterv1.SubresourceJoin))
+		may, err := s.o.Hub.Allowed(ctx, c.UserInfo, setRight(clusterv1beta2.DefaultClusterSet, clusterv1.SubresourceJoin))
 		if err != nil || !may {
 			return err
 		}
 	}
-	metav1.SetMetaDataLabel(&mc.ObjectMeta, clusterv1.LabelClusterSet, clusterv1beta2.DefaultClusterSet)
+	metav1.SetMetaDataLabel(&c.now.ObjectMeta, clusterv1.LabelClusterSet, clusterv1beta2.DefaultClusterSet)
 	return nil
 }
 
 // timeTaints sets the time of taints that are new or changed.
-func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
+func (s *Server) timeTaints(c clusterChange) error {
 	now := metav1.NewTime(s.o.Clock.Now())
 	// Several taints may have the same key: each is compared with the one that equals it in
 	// all else.
@@ -147,39 +134,29 @@ func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 		effect     clusterv1.TaintEffect
 	}
 	stored := map[like]clusterv1.Taint{}
-	for _, t := range old.Spec.Taints {
+	for _, t := range c.old.Spec.Taints {
 		stored[like{t.Key, t.Value, t.Effect}] = t
 	}
 	var wrong []string
-	for i := range mc.Spec.Taints {
-		t := &mc.Spec.Taints[i]
+	for i := range c.now.Spec.Taints {
+		t := &c.now.Spec.Taints[i]
 		have, known := stored[like{t.Key, t.Value, t.Effect}]
 		switch {
-		case known:
-			if !sameTime(t.TimeAdded, have.TimeAdded) {
-				wrong = append(wrong, t.Key)
-			}
-		case t.TimeAdded != nil:
+		case known && !sameTime(t.TimeAdded, have.TimeAdded), !known && t.TimeAdded != nil:
 			wrong = append(wrong, t.Key)
-		default:
+		case !known:
 			t.TimeAdded = &now
 		}
 	}
 	if len(wrong) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf(
-			"spec.taints: timeAdded of %s is set by the hub; do not change it, and leave it out of new or changed taints",
-			strings.Join(wrong, ", "),
-		))
+		return badRequest("spec.taints: timeAdded of %s is set by the hub; do not change it, and leave it out of new or changed taints",
+			strings.Join(wrong, ", "))
 	}
 	return nil
 }
 
-func sameTime(a, b *metav1.Time) bool {
-	if a == nil || b == nil || a.IsZero() || b.IsZero() {
-		return (a == nil || a.IsZero()) == (b == nil || b.IsZero())
-	}
-	return a.Equal(b)
-}
+// sameTime also takes a zero time for an absent one.
+func sameTime(a, b *metav1.Time) bool { return a.Equal(b) || a.IsZero() && b.IsZero() }
 
 // mutateAccepted prepares a cluster that this request accepts: it adds the finalizer of its
 // RBAC objects, and records whether the cluster may take over an existing namespace.
@@ -193,17 +170,13 @@ func (s *Server) mutateAccepted(ctx context.Context, mc *clusterv1.ManagedCluste
 	if err != nil || ns == nil || ns.Labels[clusterv1.LabelClusterName] == mc.Name {
 		return err
 	}
-	may, err := s.o.Hub.Allowed(ctx, user, namespaceRight(mc.Name))
+	// The right needed to hand an existing namespace to a cluster.
+	may, err := s.o.Hub.Allowed(ctx, user, authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "update", Name: mc.Name})
 	if err != nil || !may {
 		return err
 	}
 	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAdoptedNamespace, string(ns.UID))
 	return nil
-}
-
-// namespaceRight is the right needed to hand an existing namespace to a cluster.
-func namespaceRight(name string) authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "update", Name: name}
 }
 
 func addFinalizer(o metav1.Object, f string) {
@@ -214,40 +187,32 @@ func addFinalizer(o metav1.Object, f string) {
 
 // clusterPatch returns the difference between before and after in the parts that mutation may
 // change.
-func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) ([]operation, error) {
-	var out []operation
-	if !maps.Equal(before.Labels, after.Labels) {
-		out = append(out, operation{"add", "/metadata/labels", after.Labels})
-	}
-	if !maps.Equal(before.Annotations, after.Annotations) {
-		out = append(out, operation{"add", "/metadata/annotations", after.Annotations})
-	}
-	if !slices.Equal(before.Finalizers, after.Finalizers) {
-		out = append(out, operation{"add", "/metadata/finalizers", after.Finalizers})
-	}
-	spec, err := specPatch(raw, before, after)
-	return append(out, spec...), err
-}
-
-// specPatch creates the spec if it is missing, and returns the changes to it.
-func specPatch(raw []byte, before, after *clusterv1.ManagedCluster) (out []operation, err error) {
-	if !reflect.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
-		out = append(out, operation{"add", "/spec/taints", after.Spec.Taints})
-	}
-	if before.Spec.LeaseDurationSeconds != after.Spec.LeaseDurationSeconds {
-		out = append(out, operation{"add", "/spec/leaseDurationSeconds", after.Spec.LeaseDurationSeconds})
-	}
-	if len(out) == 0 {
-		return nil, nil
-	}
+func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) (out []operation, err error) {
 	var shape struct {
 		Spec json.RawMessage `json:"spec"`
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil {
-		return nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
+		return nil, badRequest("the object cannot be decoded: %s", err)
 	}
-	if len(shape.Spec) == 0 || string(shape.Spec) == "null" {
-		out = append([]operation{{"add", "/spec", map[string]any{}}}, out...)
+	missing := len(shape.Spec) == 0 || string(shape.Spec) == "null"
+	for _, part := range []struct {
+		path    string
+		was, is any
+	}{
+		{"/metadata/labels", before.Labels, after.Labels},
+		{"/metadata/annotations", before.Annotations, after.Annotations},
+		{"/metadata/finalizers", before.Finalizers, after.Finalizers},
+		{"/spec/taints", before.Spec.Taints, after.Spec.Taints},
+		{"/spec/leaseDurationSeconds", before.Spec.LeaseDurationSeconds, after.Spec.LeaseDurationSeconds},
+	} {
+		if equality.Semantic.DeepEqual(part.was, part.is) {
+			continue
+		}
+		if missing && strings.HasPrefix(part.path, "/spec/") {
+			missing = false
+			out = append(out, operation{"add", "/spec", map[string]any{}})
+		}
+		out = append(out, operation{"add", part.path, part.is})
 	}
 	return out, nil
 }

@@ -3,8 +3,8 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
-	"net/http"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,34 +15,25 @@ import (
 
 // convert answers a ConversionReview of version v1 or v1beta1, which have the same form. It
 // converts either all objects or none.
-func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
-	review := &apiextensionsv1.ConversionReview{}
-	done, err := s.decodeBody(r, review)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	defer done()
+func convert(_ context.Context, review *apiextensionsv1.ConversionReview) bool {
 	if review.Request == nil {
-		http.Error(w, "the review has no request", http.StatusBadRequest)
-		return
+		return false
 	}
-	answer := &apiextensionsv1.ConversionReview{TypeMeta: review.TypeMeta, Response: convertAll(review.Request)}
-	s.write(w, answer)
+	review.Request, review.Response = nil, convertAll(review.Request)
+	return true
 }
 
 func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
-	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
-	for i := range request.Objects {
-		converted, err := convertOne(request.Objects[i].Raw, request.DesiredAPIVersion)
+	var out []runtime.RawExtension
+	for i, o := range request.Objects {
+		converted, err := convertOne(o.Raw, request.DesiredAPIVersion)
 		if err != nil {
-			response.ConvertedObjects = nil
-			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: fmt.Sprintf("converting object %d of %d: %v", i+1, len(request.Objects), err)}
-			return response
+			message := fmt.Sprintf("converting object %d of %d: %v", i+1, len(request.Objects), err)
+			return &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusFailure, Message: message}}
 		}
-		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
+		out = append(out, runtime.RawExtension{Raw: converted})
 	}
-	return response
+	return &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}, ConvertedObjects: out}
 }
 
 // convertOne converts one object. It refuses objects longer than any that an API server

@@ -4,10 +4,8 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -25,7 +23,7 @@ func (s *Server) validateNamespaceDeletion(ctx context.Context, r *admissionv1.A
 	if err != nil || works == 0 {
 		return nil, err
 	}
-	return nil, apierrors.NewForbidden(schema.GroupResource{Resource: r.Resource.Resource}, r.Name, fmt.Errorf(
+	return nil, forbidden(schema.GroupResource{Resource: r.Resource.Resource}, r.Name,
 		"it holds %d works of cluster %s, and its agent would remove what they have applied. Remove the cluster: kubectl ocm cluster remove %s "+
-			"(with --keep-works what runs there stays); or delete the works first", works, r.Name, r.Name))
+			"(with --keep-works what runs there stays); or delete the works first", works, r.Name, r.Name)
 }

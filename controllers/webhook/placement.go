@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
@@ -22,48 +21,51 @@ const maxProblems = 5
 
 // validatePlacement refuses placements that can never be decided. An unchanged spec is not
 // checked, so that metadata and status of an invalid stored placement stay writable.
-func (s *Server) validatePlacement(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	p, old, err := objects[clusterv1beta1.Placement](r)
-	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) {
-		return nil, err
+func validatePlacement(_ context.Context, c placementChange) error {
+	if settled(c) {
+		return nil
 	}
 	known := map[string]bool{}
-	if old != nil {
-		for _, problem := range schedule.Validate(old) {
+	if !c.creates {
+		for _, problem := range schedule.Validate(c.old) {
 			known[problem.Field+problem.Message] = true
 		}
 	}
-	var out []string
-	for _, problem := range schedule.Validate(p) {
-		if problem.Severity == schedule.SeverityError && !known[problem.Field+problem.Message] {
-			out = append(out, fmt.Sprintf("%s: %s; %s", problem.Field, problem.Message, problem.Fix))
-		}
-	}
+	out := problemsOf(c.now, func(p schedule.Problem) bool {
+		return p.Severity == schedule.SeverityError && !known[p.Field+p.Message]
+	})
 	if len(out) == 0 {
-		return nil, nil
+		return nil
 	}
 	if len(out) > maxProblems {
 		out = append(out[:maxProblems], fmt.Sprintf("and %d more", len(out)-maxProblems))
 	}
-	return nil, apierrors.NewBadRequest(strings.Join(out, "\n"))
+	return apierrors.NewBadRequest(strings.Join(out, "\n"))
 }
 
-// unchanged reports whether an update leaves the spec as it is.
-func unchanged(p, old *clusterv1beta1.Placement) bool {
-	return old != nil && reflect.DeepEqual(p.Spec, old.Spec)
+type placementChange = change[clusterv1beta1.Placement]
+
+// settled reports whether there is nothing to check: the placement is being deleted, or an
+// update leaves its spec as it is.
+func settled(c placementChange) bool {
+	return c.now.DeletionTimestamp != nil || (!c.creates && reflect.DeepEqual(c.now.Spec, c.old.Spec))
+}
+
+func problemsOf(p *clusterv1beta1.Placement, which func(schedule.Problem) bool) (out []string) {
+	for _, problem := range schedule.Validate(p) {
+		if which(problem) {
+			out = append(out, fmt.Sprintf("%s: %s; %s", problem.Field, problem.Message, problem.Fix))
+		}
+	}
+	return out
 }
 
 // advisePlacement warns about parts of a placement that have no effect.
-func advisePlacement(_ context.Context, r *admissionv1.AdmissionRequest) []string {
-	p, old, err := objects[clusterv1beta1.Placement](r)
-	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) {
+func advisePlacement(_ context.Context, c placementChange) []string {
+	if settled(c) {
 		return nil
 	}
-	var out []string
-	for _, problem := range schedule.Validate(p) {
-		out = append(out, fmt.Sprintf("%s: %s; %s", problem.Field, problem.Message, problem.Fix))
-	}
-	return out
+	return problemsOf(c.now, func(schedule.Problem) bool { return true })
 }
 
 // bindingsTimeout limits the request for bindings: a warning is not worth a longer wait.
@@ -72,20 +74,19 @@ const bindingsTimeout = 2 * time.Second
 // adviseBindings warns about sets of a placement that its namespace is not bound to. If a
 // binding is missing from the caches, it asks the API server, so that a binding created just
 // before causes no warning.
-func (s *Server) adviseBindings(ctx context.Context, r *admissionv1.AdmissionRequest) []string {
-	p, old, err := objects[clusterv1beta1.Placement](r)
-	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) || s.o.Bound == nil {
+func (s *Server) adviseBindings(ctx context.Context, c placementChange) []string {
+	if settled(c) || s.o.Bound == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, bindingsTimeout)
 	defer cancel()
 	var out []string
 	for _, live := range []bool{false, true} {
-		bound, err := s.o.Bound(ctx, r.Namespace, live)
+		bound, err := s.o.Bound(ctx, c.Namespace, live)
 		if err != nil {
 			return nil
 		}
-		if out = unbound(p, r.Namespace, bound); len(out) == 0 {
+		if out = unbound(c.now, c.Namespace, bound); len(out) == 0 {
 			return nil
 		}
 	}
@@ -95,24 +96,14 @@ func (s *Server) adviseBindings(ctx context.Context, r *admissionv1.AdmissionReq
 // unbound returns the warnings about sets that are not bound.
 func unbound(p *clusterv1beta1.Placement, namespace string, bound []string) []string {
 	if len(bound) == 0 {
-		return []string{
-			fmt.Sprintf(
-				"namespace %s has no ManagedClusterSetBinding, so nothing is selected; bind a set: kubectl ocm clusterset bind SET -n %s",
-				namespace, namespace,
-			),
-		}
+		return []string{fmt.Sprintf("namespace %s has no ManagedClusterSetBinding, so nothing is selected; "+
+			"bind a set: kubectl ocm clusterset bind SET -n %s", namespace, namespace)}
 	}
 	var out []string
 	for i, set := range p.Spec.ClusterSets {
 		if !slices.Contains(bound, set) {
-			out = append(
-				out,
-				fmt.Sprintf(
-					"spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, "+
-						"so nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s",
-					i, namespace, set, set, namespace,
-				),
-			)
+			out = append(out, fmt.Sprintf("spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, "+
+				"so nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s", i, namespace, set, set, namespace))
 		}
 	}
 	return out

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -24,74 +22,64 @@ import (
 // works with its own permissions in every selected cluster namespace, so the requester's
 // permission can only be checked here: a user who may act as an account in the namespace of a
 // set may do so on all its clusters. An unchanged spec is not checked.
-func (s *Server) validateReplicaSet(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	set, old, err := objects[workv1alpha1.ManifestWorkReplicaSet](r)
-	if err != nil {
-		return nil, err
+func (s *Server) validateReplicaSet(ctx context.Context, c change[workv1alpha1.ManifestWorkReplicaSet]) error {
+	set, now, before := c.now, &c.now.Spec, &c.old.Spec
+	if _, agent := identity.Clusters(c.UserInfo.Groups); agent {
+		return forbidden(schema.GroupResource{Group: workv1.GroupName, Resource: "manifestworkreplicasets"}, set.Name,
+			"agent %q cannot change sets of works", c.UserInfo.Username)
 	}
-	if _, agent := identity.Clusters(r.UserInfo.Groups); agent {
-		return nil, apierrors.NewForbidden(schema.GroupResource{Group: workv1.GroupName, Resource: "manifestworkreplicasets"}, set.Name,
-			fmt.Errorf("agent %q cannot change sets of works", r.UserInfo.Username))
+	if err := s.checkSetExecutors(ctx, c); err != nil {
+		return err
 	}
-	if err := s.checkSetExecutors(ctx, set, old, r); err != nil {
-		return nil, err
-	}
-	if set.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(set.Spec, old.Spec)) {
-		return nil, nil
+	if set.DeletionTimestamp != nil || (!c.creates && reflect.DeepEqual(now, before)) {
+		return nil
 	}
 	if !s.o.Features().ManifestWorkReplicaSet {
-		return nil, apierrors.NewBadRequest("ManifestWorkReplicaSet feature is disabled")
+		return badRequest("ManifestWorkReplicaSet feature is disabled")
 	}
-	if old == nil || !reflect.DeepEqual(set.Spec.ManifestWorkTemplate.Workload, old.Spec.ManifestWorkTemplate.Workload) {
-		if err := checkManifests(set.Spec.ManifestWorkTemplate.Workload.Manifests, s.o.ManifestLimit); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+	if workload := now.ManifestWorkTemplate.Workload; c.creates || !reflect.DeepEqual(workload, before.ManifestWorkTemplate.Workload) {
+		if err := checkManifests(workload.Manifests, s.o.ManifestLimit); err != nil {
+			return err
 		}
 	}
-	if old == nil || !reflect.DeepEqual(set.Spec.PlacementRefs, old.Spec.PlacementRefs) {
-		return nil, checkRollouts(set)
+	if reflect.DeepEqual(now.PlacementRefs, before.PlacementRefs) {
+		return nil
 	}
-	return nil, nil
+	for i, ref := range now.PlacementRefs {
+		if _, err := rollout.Parse(ref.RolloutStrategy); err != nil {
+			return badRequest("spec.placementRefs[%d].rolloutStrategy.%s", i, err)
+		}
+	}
+	return nil
 }
 
 // checkSetExecutors requires the right to act as the executor for changes of the template,
 // and of its placements and deletion: another placement has the executor act on other
 // clusters, and a removed one deletes what it applied. A set that is being deleted is not
 // checked, since all its works are deleted anyway.
-func (s *Server) checkSetExecutors(ctx context.Context, set, old *workv1alpha1.ManifestWorkReplicaSet, r *admissionv1.AdmissionRequest) error {
-	template := &set.Spec.ManifestWorkTemplate
-	if old == nil {
-		return s.checkExecutors(ctx, template, nil, r)
-	}
-	before := &old.Spec.ManifestWorkTemplate
-	if set.DeletionTimestamp != nil || !reflect.DeepEqual(template, before) {
-		return s.checkExecutors(ctx, template, before, r)
-	}
-	if reflect.DeepEqual(set.Spec, old.Spec) && (!fateChanges(set, old) || r.UserInfo.Username == garbageCollector) {
+func (s *Server) checkSetExecutors(ctx context.Context, c change[workv1alpha1.ManifestWorkReplicaSet]) error {
+	template, before := &c.now.Spec.ManifestWorkTemplate, &c.old.Spec.ManifestWorkTemplate
+	switch {
+	case c.creates:
+		return s.checkExecutors(ctx, template, nil, c.AdmissionRequest)
+	case c.now.DeletionTimestamp != nil || !reflect.DeepEqual(template, before):
+		return s.checkExecutors(ctx, template, before, c.AdmissionRequest)
+	case reflect.DeepEqual(c.now.Spec, c.old.Spec) && (!fateChanges(c.now, c.old) || c.UserInfo.Username == garbageCollector):
 		return nil
 	}
-	return s.checkStored(ctx, before, r)
-}
-
-// checkRollouts refuses invalid rollout strategies.
-func checkRollouts(set *workv1alpha1.ManifestWorkReplicaSet) error {
-	for i, ref := range set.Spec.PlacementRefs {
-		if _, err := rollout.Parse(ref.RolloutStrategy); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("spec.placementRefs[%d].rolloutStrategy.%s", i, err))
-		}
-	}
-	return nil
+	return s.checkStored(ctx, before, c.AdmissionRequest)
 }
 
 // adviseReplicaSet warns about parts of a replica set that will not work.
-func (s *Server) adviseReplicaSet(_ context.Context, r *admissionv1.AdmissionRequest) []string {
-	set, _, err := objects[workv1alpha1.ManifestWorkReplicaSet](r)
-	if err != nil || set.DeletionTimestamp != nil {
+func (s *Server) adviseReplicaSet(_ context.Context, c change[workv1alpha1.ManifestWorkReplicaSet]) []string {
+	set := c.now
+	if set.DeletionTimestamp != nil {
 		return nil
 	}
 	var out []string
-	if problems := validation.IsValidLabelValue(r.Namespace + "." + set.Name); len(problems) > 0 {
+	if problems := validation.IsValidLabelValue(c.Namespace + "." + set.Name); len(problems) > 0 {
 		out = append(out, fmt.Sprintf("metadata.name: %s.%s cannot be a label value of works: %s; nothing will be delivered, use a shorter name",
-			r.Namespace, set.Name, strings.Join(problems, "; ")))
+			c.Namespace, set.Name, strings.Join(problems, "; ")))
 	}
 	seen := map[string]bool{}
 	for i, ref := range set.Spec.PlacementRefs {

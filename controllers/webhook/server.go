@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -114,9 +115,7 @@ type Server struct {
 
 // NewServer returns a Server with these options.
 func NewServer(o Options) *Server {
-	if o.ManifestLimit == 0 {
-		o.ManifestLimit = MaxManifests
-	}
+	o.ManifestLimit = cmp.Or(o.ManifestLimit, MaxManifests)
 	return &Server{
 		o: o, usual: newPool(maxBodies), long: newPool(maxBodies), conversions: newPool(maxBodies), decodes: make(chan struct{}, maxDecoding),
 		rules: rules.New(), patience: writeTimeout,
@@ -134,19 +133,23 @@ func (s *Server) Listening() error {
 // Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+PathMutateCluster, s.admission(s.mutateCluster))
-	mux.Handle("POST "+PathValidateCluster, s.admission(s.validateCluster))
-	mux.Handle("POST "+PathValidateBinding, s.admission(s.validateBinding))
-	mux.Handle("POST "+PathValidateSet, s.admission(s.validateSet))
-	mux.Handle("POST "+PathValidatePlacement, s.admission(s.validatePlacement, advisePlacement, s.adviseBindings))
-	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork, s.adviseWork))
-	mux.Handle("POST "+PathValidateWorkSet, s.admission(s.validateReplicaSet, s.adviseReplicaSet))
-	mux.Handle("POST "+PathDeleteNamespace, s.admission(s.validateNamespaceDeletion))
-	mux.Handle("POST "+PathClusterStatus, s.admission(s.validateClusterStatus))
-	mux.Handle("POST "+PathWorkStatus, s.admission(s.validateWorkStatus))
-	mux.Handle("POST "+PathAddOnStatus, s.admission(s.validateAddOnStatus))
-	mux.Handle("POST "+PathValidateTemplate, s.admission(s.validateTemplate))
-	mux.Handle("POST "+PathConvert, s.bounded(maxConversion, s.conversions, http.HandlerFunc(s.convert)))
+	for path, handler := range map[string]http.Handler{
+		PathMutateCluster:     s.admission(changing(s.mutateCluster)),
+		PathValidateCluster:   s.admission(validating(s.validateCluster)),
+		PathValidateBinding:   s.admission(validating(s.validateBinding)),
+		PathValidateSet:       s.admission(validating(validateSet)),
+		PathValidatePlacement: s.admission(validating(validatePlacement), advising(advisePlacement), advising(s.adviseBindings)),
+		PathValidateWork:      s.admission(validating(s.validateWork), advising(s.adviseWork)),
+		PathValidateWorkSet:   s.admission(validating(s.validateReplicaSet), advising(s.adviseReplicaSet)),
+		PathDeleteNamespace:   s.admission(s.validateNamespaceDeletion),
+		PathClusterStatus:     s.admission(byAgent(validateClusterStatus)),
+		PathWorkStatus:        s.admission(byAgent(validateWorkStatus)),
+		PathAddOnStatus:       s.admission(byAgent(validateAddOnStatus)),
+		PathValidateTemplate:  s.admission(validating(s.validateTemplate)),
+		PathConvert:           s.bounded(maxConversion, s.conversions, serve(s, convert)),
+	} {
+		mux.Handle("POST "+path, handler)
+	}
 	return mux
 }
 

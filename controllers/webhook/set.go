@@ -8,11 +8,10 @@ import (
 	"reflect"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
@@ -22,52 +21,31 @@ const maxManagedNamespaces = 100
 
 // validateSet refuses mistakes that would otherwise only show when the set is used. What a
 // stored set already contains is left alone.
-func (s *Server) validateSet(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	set, old, err := objects[clusterv1beta2.ManagedClusterSet](r)
-	if err != nil || set.DeletionTimestamp != nil {
-		return nil, err
-	}
-	if old == nil {
-		old = &clusterv1beta2.ManagedClusterSet{}
-		if problems := validation.IsValidLabelValue(set.Name); len(problems) > 0 {
-			return nil, apierrors.NewBadRequest("metadata.name: it cannot be the value of a cluster label: " + strings.Join(problems, "; "))
-		}
-	}
-	if err := checkSelector(set, old); err != nil {
-		return nil, err
-	}
-	return nil, checkManagedNamespaces(set, old)
-}
-
-func checkSelector(set, old *clusterv1beta2.ManagedClusterSet) error {
-	selector := set.Spec.ClusterSelector.LabelSelector
-	if reflect.DeepEqual(selector, old.Spec.ClusterSelector.LabelSelector) {
+func validateSet(_ context.Context, c change[clusterv1beta2.ManagedClusterSet]) error {
+	if c.now.DeletionTimestamp != nil {
 		return nil
 	}
-	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-		return apierrors.NewBadRequest("spec.clusterSelector.labelSelector: " + err.Error())
+	if problems := validation.IsValidLabelValue(c.now.Name); c.creates && len(problems) > 0 {
+		return badRequest("metadata.name: it cannot be the value of a cluster label: %s", strings.Join(problems, "; "))
 	}
-	return nil
+	selector := c.now.Spec.ClusterSelector.LabelSelector
+	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil && !reflect.DeepEqual(selector, c.old.Spec.ClusterSelector.LabelSelector) {
+		return badRequest("spec.clusterSelector.labelSelector: %s", err)
+	}
+	return checkManagedNamespaces(c.now.Spec.ManagedNamespaces, c.old.Spec.ManagedNamespaces)
 }
 
-func checkManagedNamespaces(set, old *clusterv1beta2.ManagedClusterSet) error {
-	now, before := set.Spec.ManagedNamespaces, old.Spec.ManagedNamespaces
-	if reflect.DeepEqual(now, before) {
-		return nil
-	}
+func checkManagedNamespaces(now, before []clusterv1.ManagedNamespaceConfig) error {
 	if len(now) > maxManagedNamespaces && len(now) > len(before) {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.managedNamespaces: %d namespaces, more than %d", len(now), maxManagedNamespaces))
+		return badRequest("spec.managedNamespaces: %d namespaces, more than %d", len(now), maxManagedNamespaces)
 	}
 	known := map[string]bool{}
 	for _, n := range before {
 		known[n.Name] = true
 	}
 	for i, n := range now {
-		if known[n.Name] {
-			continue
-		}
-		if problem := systemNamespace(n.Name); problem != "" {
-			return apierrors.NewBadRequest(fmt.Sprintf("spec.managedNamespaces[%d].name: %s", i, problem))
+		if problem := systemNamespace(n.Name); problem != "" && !known[n.Name] {
+			return badRequest("spec.managedNamespaces[%d].name: %s", i, problem)
 		}
 	}
 	return nil
@@ -86,4 +64,17 @@ func systemNamespace(name string) string {
 		}
 	}
 	return ""
+}
+
+// validateBinding requires a binding to have the name of its set, and its creator to have the
+// right to bind the set.
+func (s *Server) validateBinding(ctx context.Context, c change[clusterv1beta2.ManagedClusterSetBinding]) error {
+	set := c.now.Spec.ClusterSet
+	if c.now.Name != set {
+		return badRequest("metadata.name: %q must be the same as spec.clusterSet %q", c.now.Name, set)
+	}
+	if !c.creates {
+		return nil
+	}
+	return s.requireRight(ctx, c.UserInfo, setRight(set, clusterv1.SubresourceBind), "user %q is not allowed to bind cluster set %q", c.UserInfo.Username, set)
 }

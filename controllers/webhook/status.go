@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,20 +56,13 @@ var hubAddOnConditions = []string{
 
 // validateClusterStatus lets an agent write what only it knows: version, capacity, claims,
 // and its own conditions.
-func (s *Server) validateClusterStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	now, old, err := objects[clusterv1.ManagedCluster](r)
-	if err != nil || old == nil {
-		return nil, err
-	}
-	w, ok := writerOf(r)
-	if !ok {
-		return nil, nil
-	}
-	return nil, w.first(
-		w.checkCluster(now.Name),
-		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubConditions),
-		w.checkUnchanged("status.managedNamespaces, besides their conditions", namespacesOf(now), namespacesOf(old)),
-		w.checkCount("status.clusterClaims", len(now.Status.ClusterClaims), len(old.Status.ClusterClaims), maxClaims),
+func validateClusterStatus(w writer, c clusterChange) error {
+	now, old := &c.now.Status, &c.old.Status
+	return cmp.Or(
+		w.checkCluster(c.now.Name),
+		w.checkConditions(now.Conditions, old.Conditions, hubConditions),
+		w.checkUnchanged("status.managedNamespaces, besides their conditions", namespacesOf(c.now), namespacesOf(c.old)),
+		w.checkCount("status.clusterClaims", len(now.ClusterClaims), len(old.ClusterClaims), maxClaims),
 		w.checkSize(maxClusterStatus),
 	)
 }
@@ -86,20 +80,12 @@ func namespacesOf(mc *clusterv1.ManagedCluster) []clusterv1.ClusterSetManagedNam
 
 // validateWorkStatus limits the size of what an agent reports for its works; all of it
 // belongs to the agent.
-func (s *Server) validateWorkStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	now, old, err := objects[workv1.ManifestWork](r)
-	if err != nil || old == nil {
-		return nil, err
-	}
-	w, ok := writerOf(r)
-	if !ok {
-		return nil, nil
-	}
-	said, before := now.Status.ResourceStatus.Manifests, old.Status.ResourceStatus.Manifests
-	problem := w.first(
-		w.checkCluster(now.Namespace),
-		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, nil),
-		w.checkCount("status.resourceStatus.manifests", len(said), len(before), len(now.Spec.Workload.Manifests)),
+func validateWorkStatus(w writer, c change[workv1.ManifestWork]) error {
+	said, before := c.now.Status.ResourceStatus.Manifests, c.old.Status.ResourceStatus.Manifests
+	problem := cmp.Or(
+		w.checkCluster(c.now.Namespace),
+		w.checkConditions(c.now.Status.Conditions, c.old.Status.Conditions, nil),
+		w.checkCount("status.resourceStatus.manifests", len(said), len(before), len(c.now.Spec.Workload.Manifests)),
 		w.checkSize(maxWorkStatus),
 	)
 	for i := range said {
@@ -107,62 +93,51 @@ func (s *Server) validateWorkStatus(_ context.Context, r *admissionv1.AdmissionR
 			problem = w.checkCount(fmt.Sprintf("status.resourceStatus.manifests[%d].conditions", i), len(said[i].Conditions), 0, maxConditions)
 		}
 	}
-	return nil, problem
+	return problem
 }
 
 // validateAddOnStatus lets an agent write whether the add-on works and how it gets its
 // credentials. What the hub resolved belongs to the hub, above all which configurations the
 // add-on gets and the identity of its agent.
-func (s *Server) validateAddOnStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	now, old, err := objects[addonv1alpha1.ManagedClusterAddOn](r)
-	if err != nil || old == nil {
-		return nil, err
-	}
-	w, ok := writerOf(r)
-	if !ok {
-		return nil, nil
-	}
-	return nil, w.first(
-		w.checkCluster(now.Namespace),
-		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubAddOnConditions),
-		w.checkUnchanged("status.configReferences", now.Status.ConfigReferences, old.Status.ConfigReferences),
-		w.checkUnchanged("status.supportedConfigs", now.Status.SupportedConfigs, old.Status.SupportedConfigs),
-		w.checkUnchanged("status.namespace", now.Status.Namespace, old.Status.Namespace),
-		w.checkUnchanged("status.healthCheck", now.Status.HealthCheck, old.Status.HealthCheck),
-		w.checkRegistrations(now, old),
+func validateAddOnStatus(w writer, c change[addonv1alpha1.ManagedClusterAddOn]) error {
+	now, old := &c.now.Status, &c.old.Status
+	return cmp.Or(
+		w.checkCluster(c.now.Namespace),
+		w.checkConditions(now.Conditions, old.Conditions, hubAddOnConditions),
+		w.checkUnchanged("status.configReferences", now.ConfigReferences, old.ConfigReferences),
+		w.checkUnchanged("status.supportedConfigs", now.SupportedConfigs, old.SupportedConfigs),
+		w.checkUnchanged("status.namespace", now.Namespace, old.Namespace),
+		w.checkUnchanged("status.healthCheck", now.HealthCheck, old.HealthCheck),
+		w.checkRegistrations(c.now, c.old),
 		w.checkSize(maxAddOnStatus),
 	)
 }
 
 // writer is an agent that writes a status.
 type writer struct {
-	r *admissionv1.AdmissionRequest
+	*admissionv1.AdmissionRequest
 	// clusters are the clusters whose agent it is; none for the agent of an add-on, which has
 	// the permissions that the author of the add-on gave it.
 	clusters []string
 	addOn    bool
 }
 
-// writerOf returns the agent that makes the request; false if the requester is no agent.
-func writerOf(r *admissionv1.AdmissionRequest) (writer, bool) {
-	clusters, agent := identity.Clusters(r.UserInfo.Groups)
-	w := writer{r: r, clusters: clusters, addOn: !agent}
-	token := identity.AddOn{Cluster: r.Namespace, Name: r.Name}.TokenUser()
-	return w, agent || r.UserInfo.Username == token || identity.IsAddOn(r.UserInfo.Username, r.UserInfo.Groups)
+// byAgent returns the rule for what agents write; others may write anything.
+func byAgent[T any](check func(writer, change[T]) error) rule {
+	return validating(func(_ context.Context, c change[T]) error {
+		user := c.UserInfo
+		clusters, agent := identity.Clusters(user.Groups)
+		token := identity.AddOn{Cluster: c.Namespace, Name: c.Name}.TokenUser()
+		if c.creates || (!agent && user.Username != token && !identity.IsAddOn(user.Username, user.Groups)) {
+			return nil
+		}
+		return check(writer{c.AdmissionRequest, clusters, !agent}, c)
+	})
 }
 
-func (w writer) refuse(what string) error {
-	return apierrors.NewForbidden(schema.GroupResource{Group: w.r.Resource.Group, Resource: w.r.Resource.Resource + "/" + w.r.SubResource}, w.r.Name,
-		fmt.Errorf("agent %q cannot %s", w.r.UserInfo.Username, what))
-}
-
-// first returns the first error that is not nil.
-func (writer) first(problems ...error) error {
-	i := slices.IndexFunc(problems, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return problems[i]
+func (w writer) refuse(format string, args ...any) error {
+	what := schema.GroupResource{Group: w.Resource.Group, Resource: w.Resource.Resource + "/" + w.SubResource}
+	return forbidden(what, w.Name, "agent %q cannot %s", w.UserInfo.Username, fmt.Sprintf(format, args...))
 }
 
 // checkCluster requires the object to belong to the agent's only cluster.
@@ -174,31 +149,26 @@ func (w writer) checkCluster(cluster string) error {
 }
 
 func (w writer) checkUnchanged(field string, now, old any) error {
-	if reflect.DeepEqual(now, old) || (empty(now) && empty(old)) {
+	if equality.Semantic.DeepEqual(now, old) {
 		return nil
 	}
-	return w.refuse("change " + field + ", which the hub owns")
-}
-
-func empty(v any) bool {
-	r := reflect.ValueOf(v)
-	return r.Kind() == reflect.Slice && r.Len() == 0
+	return w.refuse("change %s, which the hub owns", field)
 }
 
 func (w writer) checkCount(field string, now, old, limit int) error {
 	if now <= limit || now <= old {
 		return nil
 	}
-	return w.refuse(fmt.Sprintf("write %d entries to %s; at most %d are allowed", now, field, max(limit, old)))
+	return w.refuse("write %d entries to %s; at most %d are allowed", now, field, max(limit, old))
 }
 
 // checkSize limits the size of the status as JSON.
 func (w writer) checkSize(limit int) error {
-	now, old := statusSize(w.r.Object.Raw), statusSize(w.r.OldObject.Raw)
+	now, old := statusSize(w.Object.Raw), statusSize(w.OldObject.Raw)
 	if now <= limit || now <= old {
 		return nil
 	}
-	return w.refuse(fmt.Sprintf("let the status grow to %d bytes; at most %d are allowed", now, limit))
+	return w.refuse("let the status grow to %d bytes; at most %d are allowed", now, limit)
 }
 
 func statusSize(raw []byte) int {
@@ -214,13 +184,13 @@ func statusSize(raw []byte) int {
 // checkConditions refuses changes of the conditions in kept, and limits the number of the
 // others. That a cluster is unreachable is reported by the hub; that it is back, by its
 // agent.
-func (w writer) checkConditions(field string, now, old []metav1.Condition, kept []string) error {
+func (w writer) checkConditions(now, old []metav1.Condition, kept []string) error {
 	for _, kind := range kept {
 		if !reflect.DeepEqual(apimeta.FindStatusCondition(now, kind), apimeta.FindStatusCondition(old, kind)) {
-			return w.refuse("change the condition " + kind + ", which the hub owns")
+			return w.refuse("change the condition %s, which the hub owns", kind)
 		}
 	}
-	return w.checkCount(field, len(now), len(old), maxConditions)
+	return w.checkCount("status.conditions", len(now), len(old), maxConditions)
 }
 
 // checkRegistrations lets the agent of a cluster write how the add-on gets access to the hub:
@@ -232,7 +202,7 @@ func (w writer) checkRegistrations(now, old *addonv1alpha1.ManagedClusterAddOn) 
 		return w.refuse("change status.kubeClientDriver")
 	}
 	if len(now.Status.Registrations) != len(old.Status.Registrations) {
-		return w.refuse("add or remove " + field + ", which the hub owns")
+		return w.refuse("add or remove %s, which the hub owns", field)
 	}
 	for i := range now.Status.Registrations {
 		is, was := &now.Status.Registrations[i], &old.Status.Registrations[i]
@@ -240,7 +210,7 @@ func (w writer) checkRegistrations(now, old *addonv1alpha1.ManagedClusterAddOn) 
 			continue
 		}
 		if w.addOn || is.SignerName != was.SignerName || is.SignerName != addonv1alpha1.KubeAPIServerSigner || !canBeSubject(is.Subject, now) {
-			return w.refuse(fmt.Sprintf("change %s[%d], which the hub owns", field, i))
+			return w.refuse("change %s[%d], which the hub owns", field, i)
 		}
 	}
 	return nil

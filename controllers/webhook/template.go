@@ -3,16 +3,16 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -26,25 +26,24 @@ const PathValidateTemplate = "/validate-addon-open-cluster-management-io-v1alpha
 // approves and signs for the template with its own rights, which a user must not gain just by
 // writing a template. Every change of a spec is checked, because new manifests use the rights
 // that the template already has.
-func (s *Server) validateTemplate(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	t, old, err := objects[addonv1alpha1.AddOnTemplate](r)
-	if err != nil || t.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(t.Spec, old.Spec)) {
-		return nil, err
+func (s *Server) validateTemplate(ctx context.Context, c change[addonv1alpha1.AddOnTemplate]) error {
+	if c.now.DeletionTimestamp != nil || reflect.DeepEqual(c.now.Spec, c.old.Spec) {
+		return nil
 	}
-	for i := range t.Spec.Registration {
-		for _, need := range needsOf(&t.Spec.Registration[i]) {
-			ok, err := s.o.Hub.Allowed(ctx, r.UserInfo, need.right)
+	for i := range c.now.Spec.Registration {
+		for _, need := range needsOf(&c.now.Spec.Registration[i]) {
+			ok, err := s.o.Hub.Allowed(ctx, c.UserInfo, need.right)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !ok {
-				return nil, apierrors.NewForbidden(schema.GroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}, t.Name,
-					fmt.Errorf("spec.registration[%d]: user %q cannot have the hub %s; the template must be written by someone who may, or the right granted with: %s",
-						i, r.UserInfo.Username, need.what, need.grant(r.UserInfo.Username)))
+				return forbidden(schema.GroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}, c.now.Name,
+					"spec.registration[%d]: user %q cannot have the hub %s; the template must be written by someone who may, or the right granted with: %s",
+					i, c.UserInfo.Username, need.what, need.grant(c.UserInfo.Username))
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // need is a right that the author of a template must have for something that the hub does for
@@ -61,10 +60,7 @@ func (n need) grant(user string) string {
 	if a.Namespace != "" {
 		kind, at = "role", " -n "+a.Namespace
 	}
-	resource := a.Resource
-	if a.Group != "" {
-		resource += "." + a.Group
-	}
+	resource := schema.GroupResource{Group: a.Group, Resource: a.Resource}
 	name := strings.Join([]string{"addon", a.Verb, a.Resource, strings.NewReplacer("/", "-", ":", "-").Replace(a.Name)}, "-")
 	return fmt.Sprintf("kubectl%s create %s %s --verb=%s --resource=%s --resource-name=%s && kubectl%s create %sbinding %s --%s=%s --user=%s",
 		at, kind, name, a.Verb, resource, a.Name, at, kind, name, kind, name, user)
@@ -86,10 +82,7 @@ func needsOf(g *addonv1alpha1.RegistrationSpec) []need {
 	if c := g.CustomSigner; c != nil {
 		out = append(out, signerNeed(c.SignerName, "approve"), signerNeed(c.SignerName, "sign"))
 		if ca := c.SigningCA; ca.Name != "" {
-			namespace := ca.Namespace
-			if namespace == "" {
-				namespace = operatorv1.NamespaceHub
-			}
+			namespace := cmp.Or(ca.Namespace, operatorv1.NamespaceHub)
 			out = append(out, need{authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "get", Resource: "secrets", Name: ca.Name},
 				fmt.Sprintf("sign with Secret %s/%s", namespace, ca.Name)})
 		}

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
-	authenticationv1 "k8s.io/api/authentication/v1"
+
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
@@ -77,17 +77,17 @@ func (l live) JoinToken(ctx context.Context, credential string) (JoinToken, bool
 // checkToken restricts a user who joins with a token to the cluster that the token is for.
 // The certificate for another cluster would be denied anyway, but with automatic acceptance
 // the hub would accept that cluster.
-func (s *Server) checkToken(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
-	if old != nil {
+func (s *Server) checkToken(ctx context.Context, c clusterChange) error {
+	if !c.creates {
 		return nil
 	}
+	name, user := c.now.Name, c.UserInfo
 	refuse := func(what string, clusters ...string) error {
-		return apierrors.NewForbidden(schema.GroupResource{Group: clusterv1.GroupName, Resource: "managedclusters"}, mc.Name,
-			fmt.Errorf("%s is for cluster %s only; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster %s",
-				what, strings.Join(clusters, ", "), mc.Name))
+		return forbidden(clusterResource, name, "%s is for cluster %s only; make one for this cluster on the hub, and join with it: "+
+			"kubectl ocm hub token create --cluster %s", what, strings.Join(clusters, ", "), name)
 	}
-	if names := identity.BootstrapClusters(user.Groups); len(names) > 0 && !slices.Contains(names, mc.Name) {
-		return refuse(fmt.Sprintf("the token of %s", user.Username), names...)
+	if names := identity.BootstrapClusters(user.Groups); len(names) > 0 && !slices.Contains(names, name) {
+		return refuse("the token of "+user.Username, names...)
 	}
 	if user.Username != identity.BootstrapUser {
 		return nil
@@ -97,7 +97,7 @@ func (s *Server) checkToken(ctx context.Context, mc, old *clusterv1.ManagedClust
 		switch {
 		case err != nil:
 			return err
-		case ok && t.Cluster != "" && t.Cluster != mc.Name:
+		case ok && t.Cluster != "" && t.Cluster != name:
 			return refuse("join token "+t.ID, t.Cluster)
 		}
 	}

@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -11,10 +12,9 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -41,63 +41,56 @@ const garbageCollector = "system:serviceaccount:kube-system:generic-garbage-coll
 
 // validateWork refuses works that no agent could apply, and executors that the
 // requester may not use.
-func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
-	work, old, err := objects[workv1.ManifestWork](r)
-	if err != nil {
-		return nil, err
+func (s *Server) validateWork(ctx context.Context, c workChange) error {
+	if err := checkWorkAgent(c); err != nil {
+		return err
 	}
-	if err := checkWorkAgent(work, old, r); err != nil {
-		return nil, err
+	before := &c.old.Spec
+	if c.creates {
+		before = nil
 	}
-	var before *workv1.ManifestWorkSpec
-	if old != nil {
-		before = &old.Spec
+	if err := s.checkExecutors(ctx, &c.now.Spec, before, c.AdmissionRequest); err != nil {
+		return err
 	}
-	if err := s.checkExecutors(ctx, &work.Spec, before, r); err != nil {
-		return nil, err
-	}
-	if work.DeletionTimestamp != nil {
+	if c.now.DeletionTimestamp != nil {
 		// Nothing may prevent the removal of a work's finalizers.
-		return nil, nil
-	}
-	if old != nil && fateChanges(work, old) && r.UserInfo.Username != garbageCollector {
-		if err := s.checkStored(ctx, before, r); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.checkDenied(ctx, work, old); err != nil {
-		return nil, err
-	}
-	return nil, checkWork(work, old, s.o.ManifestLimit)
-}
-
-// checkWork refuses names and manifests that no agent can handle, if they are new.
-func checkWork(work, old *workv1.ManifestWork, limit int) error {
-	if old == nil && len(work.Name) > maxWorkName {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
-	}
-	if old != nil && reflect.DeepEqual(work.Spec.Workload, old.Spec.Workload) {
 		return nil
 	}
-	if err := checkManifests(work.Spec.Workload.Manifests, limit); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if !c.creates && fateChanges(c.now, c.old) && c.UserInfo.Username != garbageCollector {
+		if err := s.checkStored(ctx, before, c.AdmissionRequest); err != nil {
+			return err
+		}
 	}
-	return nil
+	if err := s.checkDenied(ctx, c); err != nil {
+		return err
+	}
+	if c.creates && len(c.now.Name) > maxWorkName {
+		return badRequest("metadata.name: has %d characters, more than the %d that an agent can handle", len(c.now.Name), maxWorkName)
+	}
+	if !c.creates && reflect.DeepEqual(c.now.Spec.Workload, c.old.Spec.Workload) {
+		return nil
+	}
+	return checkManifests(c.now.Spec.Workload.Manifests, s.o.ManifestLimit)
 }
+
+type workChange = change[workv1.ManifestWork]
+
+var workResource = works.GroupResource()
 
 // checkWorkAgent restricts an agent to finalizers and annotations of the works of its own
 // cluster. With an owner that does not exist, the work would be garbage-collected
 // (CVE-2025-5187); with a label, it would count for another replica set.
-func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequest) error {
-	clusters, agent := identity.Clusters(r.UserInfo.Groups)
+func checkWorkAgent(c workChange) error {
+	clusters, agent := identity.Clusters(c.UserInfo.Groups)
 	if !agent {
 		return nil
 	}
+	work, old := c.now, c.old
 	what := ""
 	switch {
-	case len(clusters) != 1 || clusters[0] != r.Namespace:
+	case len(clusters) != 1 || clusters[0] != c.Namespace:
 		what = "works of another cluster"
-	case old == nil:
+	case c.creates:
 		what = "which works there are"
 	case !reflect.DeepEqual(work.Spec, old.Spec):
 		what = "the spec of a work"
@@ -110,39 +103,58 @@ func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequ
 	default:
 		return nil
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: workv1.GroupName, Resource: "manifestworks"}, work.Name,
-		fmt.Errorf("agent %q cannot change %s", r.UserInfo.Username, what))
+	return forbidden(workResource, work.Name, "agent %q cannot change %s", c.UserInfo.Username, what)
 }
 
-// checkManifests returns why the manifests of a work are refused, nil if they are not; limit
-// is the allowed total size in bytes. It is a pure function.
+// checkDenied refuses new content for a denied cluster, whoever writes it. Its agent keeps
+// the right to read works until its existing works are gone, because it must clean them up,
+// and must not read content written after the denial. Content may be removed, and the
+// deletion options of a work may be changed.
+func (s *Server) checkDenied(ctx context.Context, c workChange) error {
+	before := c.old.Spec.Workload.Manifests
+	if !c.creates && !slices.ContainsFunc(c.now.Spec.Workload.Manifests, func(m workv1.Manifest) bool {
+		return !slices.ContainsFunc(before, func(o workv1.Manifest) bool { return bytes.Equal(o.Raw, m.Raw) })
+	}) {
+		return nil
+	}
+	cluster := c.now.Namespace
+	denied, err := s.o.Hub.Denied(ctx, cluster)
+	if err != nil || !denied {
+		return err
+	}
+	return forbidden(workResource, c.now.Name,
+		"cluster %s is denied, and its agent may still read works: it gets nothing new until it is accepted again: kubectl ocm accept %s", cluster, cluster)
+}
+
+// checkManifests refuses manifests that no agent can handle; limit is the allowed total size
+// in bytes. It is a pure function.
 func checkManifests(manifests []workv1.Manifest, limit int) error {
 	if len(manifests) == 0 {
-		return fmt.Errorf("manifests should not be empty")
+		return badRequest("manifests should not be empty")
 	}
 	size := 0
 	for i := range manifests {
 		size += len(manifests[i].Raw)
 	}
 	if size > limit {
-		return fmt.Errorf("the size of manifests is %d bytes which exceeds the %d limit", size, limit)
+		return badRequest("the size of manifests is %d bytes which exceeds the %d limit", size, limit)
 	}
 	type key struct{ apiVersion, kind, namespace, name string }
 	seen := map[key]bool{}
 	for i := range manifests {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(manifests[i].Raw); err != nil {
-			return fmt.Errorf("spec.workload.manifests[%d]: %w", i, err)
+			return badRequest("spec.workload.manifests[%d]: %s", i, err)
 		}
 		switch {
 		case u.GetGenerateName() != "":
-			return fmt.Errorf("generateName must not be set in manifest")
+			return badRequest("generateName must not be set in manifest")
 		case u.GetName() == "":
-			return fmt.Errorf("name must be set in manifest")
+			return badRequest("name must be set in manifest")
 		}
 		k := key{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName()}
 		if seen[k] {
-			return fmt.Errorf("duplicate manifest for resource %s/%s with resource type %s.%s", k.namespace, k.name, k.apiVersion, k.kind)
+			return badRequest("duplicate manifest for resource %s/%s with resource type %s.%s", k.namespace, k.name, k.apiVersion, k.kind)
 		}
 		seen[k] = true
 	}
@@ -196,7 +208,7 @@ func (s *Server) checkExecutor(ctx context.Context, executor *workv1.ManifestWor
 		return nil
 	case executor == nil:
 	case executor.Subject.ServiceAccount == nil:
-		return apierrors.NewBadRequest("executor service account can not be nil")
+		return badRequest("executor service account can not be nil")
 	default:
 		account = *executor.Subject.ServiceAccount
 	}
@@ -207,6 +219,6 @@ func (s *Server) checkExecutor(ctx context.Context, executor *workv1.ManifestWor
 	if err != nil || may {
 		return err
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("user %s cannot manipulate the Manifestwork with executor %s/%s in namespace %s",
-		r.UserInfo.Username, account.Namespace, account.Name, r.Namespace))
+	return badRequest("user %s cannot manipulate the Manifestwork with executor %s/%s in namespace %s",
+		r.UserInfo.Username, account.Namespace, account.Name, r.Namespace)
 }

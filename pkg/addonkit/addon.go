@@ -80,22 +80,20 @@ type Options struct {
 
 // Owner returns the owner reference by which objects of an instance are deleted with it.
 func Owner(addOn *addonv1alpha1.ManagedClusterAddOn) metav1.OwnerReference {
-	yes := true
 	return metav1.OwnerReference{
 		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ManagedClusterAddOn", Name: addOn.Name, UID: addOn.UID,
-		Controller: &yes, BlockOwnerDeletion: &yes,
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 }
 
 // Check returns what is wrong with the options, with the field.
 func (o Options) Check() error {
-	if o.Name == "" {
+	switch errs := validation.IsDNS1123Subdomain(o.Name); {
+	case o.Name == "":
 		return errors.New("name: must be set; use the name of the ClusterManagementAddOn")
-	}
-	if errs := validation.IsDNS1123Subdomain(o.Name); len(errs) > 0 {
+	case len(errs) > 0:
 		return fmt.Errorf("name %q: %s", o.Name, errs[0])
-	}
-	if len(o.Name) > maxName {
+	case len(o.Name) > maxName:
 		return fmt.Errorf("name %q: has %d characters; use at most %d", o.Name, len(o.Name), maxName)
 	}
 	for i, c := range o.Configs {

@@ -157,11 +157,8 @@ func (m Manifest) Marked(key string) (string, bool) {
 // mark.
 func (m Manifest) Hook() bool {
 	_, marked := m.Marked(addonv1alpha1.AnnotationPreDelete)
-	return marked && (m.isJob() || m.isPod())
+	return marked && (m.Kind == "Job" && m.Group == "batch" || m.Kind == "Pod" && m.Group == "")
 }
-
-func (m Manifest) isJob() bool { return m.Kind == "Job" && m.Group == "batch" }
-func (m Manifest) isPod() bool { return m.Kind == "Pod" && m.Group == "" }
 
 // Orphaned reports whether the object stays when the add-on is removed.
 func (m Manifest) Orphaned() bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -272,13 +273,13 @@ func TestGivenAndApplied(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
-	got, ok := Mark(said("configmaps//c=1", adc("a")+"=2"))
+	got, ok := addonkit.Mark(said("configmaps//c=1", adc("a")+"=2"))
 	require.True(t, ok)
 	require.Equal(t, `{"addondeploymentconfigs.addon.open-cluster-management.io/ns/a":"2","configmaps//c":"1"}`, got)
 	read, ok := ReadMark(` {"configmaps//c":"1", "addondeploymentconfigs.addon.open-cluster-management.io/ns/a":"2"}`)
 	require.True(t, ok)
 	require.Equal(t, got, read)
-	_, ok = Mark(said(adc("a") + "="))
+	_, ok = addonkit.Mark(said(adc("a") + "="))
 	require.False(t, ok, "a hash is missing")
 	for _, none := range []string{"", "{}"} {
 		read, ok = ReadMark(none)

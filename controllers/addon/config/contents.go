@@ -5,11 +5,12 @@ package config
 import (
 	"context"
 	"encoding/json"
-	"sync"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -27,9 +28,11 @@ type Content struct {
 
 // isKnown reports whether the hub itself reads objects of the kind. Other kinds are read by
 // the controller of the add-on.
-func isKnown(kind addonv1alpha1.ConfigGroupResource) bool {
-	return kind.Group == addonv1alpha1.GroupName &&
-		(kind.Resource == addonv1alpha1.ResourceDeploymentConfig || kind.Resource == addonv1alpha1.ResourceTemplate)
+func isKnown(kind addonv1alpha1.ConfigGroupResource) bool { return slices.Contains(knownKinds, kind) }
+
+var knownKinds = []addonv1alpha1.ConfigGroupResource{
+	{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
+	{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate},
 }
 
 // Contents caches the content of all objects of the kinds that the hub knows.
@@ -38,13 +41,12 @@ type Contents struct {
 	changed []func(addonv1alpha1.AddOnConfig)
 }
 
-// NewContents returns Contents that are empty until Run fills them.
-func NewContents(client dynamic.Interface) *Contents {
+// NewContents returns Contents that are empty until m runs.
+func NewContents(m *manager.Manager, client dynamic.Interface) *Contents {
 	c := &Contents{kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]{}}
-	for _, resource := range []string{addonv1alpha1.ResourceDeploymentConfig, addonv1alpha1.ResourceTemplate} {
-		kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}
+	for _, kind := range knownKinds {
 		all := watch.New(watch.Options[Content]{
-			Client: client, Resource: addonv1alpha1.GroupVersion.WithResource(resource), Keep: content,
+			Client: client, Resource: addonv1alpha1.GroupVersion.WithResource(kind.Resource), Keep: content,
 			Same: func(before, now Content) bool { return before == now },
 		})
 		all.OnChange(func(key reconcile.Key) {
@@ -52,6 +54,7 @@ func NewContents(client dynamic.Interface) *Contents {
 				f(addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
 			}
 		})
+		m.AddTask(all.Run)
 		c.kinds[kind] = all
 	}
 	return c
@@ -67,18 +70,9 @@ func content(u *unstructured.Unstructured) (Content, bool) {
 }
 
 // OnChange registers a function that is called for each object that is created or deleted or
-// whose content changes. OnChange must be called before Run, and the function must not block.
+// whose content changes. OnChange must be called before the manager runs, and the function
+// must not block.
 func (c *Contents) OnChange(f func(addonv1alpha1.AddOnConfig)) { c.changed = append(c.changed, f) }
-
-// Run keeps the contents up to date until ctx is done.
-func (c *Contents) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	for _, kind := range c.kinds {
-		running.Go(func() { _ = kind.Run(ctx) })
-	}
-	running.Wait()
-	return nil
-}
 
 // WaitSynced waits until all existing objects are cached.
 func (c *Contents) WaitSynced(ctx context.Context) error {
@@ -92,9 +86,8 @@ func (c *Contents) WaitSynced(ctx context.Context) error {
 
 // Get returns the content of an object; false if it does not exist.
 func (c *Contents) Get(ref addonv1alpha1.AddOnConfig) (Content, bool) {
-	all := c.kinds[ref.ConfigGroupResource]
-	if all == nil {
+	if !isKnown(ref.ConfigGroupResource) {
 		return Content{}, false
 	}
-	return all.Get(reconcile.Key{Namespace: ref.Namespace, Name: ref.Name})
+	return c.kinds[ref.ConfigGroupResource].Get(reconcile.Key{Namespace: ref.Namespace, Name: ref.Name})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -30,19 +29,14 @@ type Desired struct {
 func ByCluster(effective, own []addonv1alpha1.AddOnConfig, have []addonv1alpha1.ConfigReference, known Lookup, shared Hashes) []Desired {
 	out := make([]Desired, 0, len(effective))
 	for _, c := range effective {
-		d := Desired{AddOnConfig: c}
 		before := findReference(have, c)
-		if before != nil {
-			d.Generation = before.LastObservedGeneration
-		}
+		d := Desired{AddOnConfig: c, Generation: before.LastObservedGeneration}
 		content, found := known(c)
 		switch {
 		case found:
 			d.Hash, d.Generation = content.Hash, content.Generation
 		case Overridden(own, c.ConfigGroupResource):
-			if before != nil {
-				d.Hash = hashOf(before.DesiredConfig)
-			}
+			d.Hash = hashOf(before.DesiredConfig)
 		case isKnown(c.ConfigGroupResource):
 			d.Generation = 0
 		default:
@@ -64,14 +58,14 @@ func (h Hashes) add(kind addonv1alpha1.ConfigGroupResource, desired *addonv1alph
 	}
 }
 
-// findReference returns the reference to an object; nil if there is none.
-func findReference(have []addonv1alpha1.ConfigReference, c addonv1alpha1.AddOnConfig) *addonv1alpha1.ConfigReference {
-	for i := range have {
-		if have[i].ConfigGroupResource == c.ConfigGroupResource && Referent(have[i]) == c.ConfigReferent {
-			return &have[i]
+// findReference returns the reference to an object; an empty one if there is none.
+func findReference(have []addonv1alpha1.ConfigReference, c addonv1alpha1.AddOnConfig) (none addonv1alpha1.ConfigReference) {
+	for _, h := range have {
+		if h.ConfigGroupResource == c.ConfigGroupResource && Referent(h) == c.ConfigReferent {
+			return h
 		}
 	}
-	return nil
+	return none
 }
 
 // Referent returns the object of a reference, also of one in the oldest form.
@@ -114,33 +108,23 @@ func Applied(have []addonv1alpha1.ConfigReference, which func(addonv1alpha1.Conf
 func References(have []addonv1alpha1.ConfigReference, want []Desired) []addonv1alpha1.ConfigReference {
 	var out []addonv1alpha1.ConfigReference
 	for _, w := range want {
-		r := addonv1alpha1.ConfigReference{
+		out = append(out, addonv1alpha1.ConfigReference{
 			ConfigGroupResource: w.ConfigGroupResource, ConfigReferent: w.ConfigReferent, LastObservedGeneration: w.Generation,
-			DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: w.ConfigReferent, SpecHash: w.Hash},
-		}
-		if before := findReference(have, w.AddOnConfig); before != nil {
-			r.LastAppliedConfig = before.LastAppliedConfig.DeepCopy()
-		}
-		out = append(out, r)
+			DesiredConfig:     &addonv1alpha1.ConfigSpecHash{ConfigReferent: w.ConfigReferent, SpecHash: w.Hash},
+			LastAppliedConfig: findReference(have, w.AddOnConfig).LastAppliedConfig.DeepCopy(),
+		})
 	}
 	return out
 }
 
-// Mark returns the value of the annotation config-spec-hash that add-ons set on ManifestWorks
-// which they create with these references.
-func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) { return addonkit.Mark(refs) }
-
 // maxMark is the longest annotation that is read, in bytes; a name has at most 253.
 const maxMark = 64 << 10
 
-// ReadMark returns the annotation of a ManifestWork in the form that Mark returns; ok is
-// false if nothing can match it.
+// ReadMark returns the annotation of a ManifestWork in the form that addonkit.Mark returns; ok
+// is false if nothing can match it.
 func ReadMark(annotation string) (mark string, ok bool) {
-	if annotation == "" {
-		return "", true
-	}
 	hashes := map[string]string{}
-	if len(annotation) > maxMark || json.Unmarshal([]byte(annotation), &hashes) != nil {
+	if annotation != "" && (len(annotation) > maxMark || json.Unmarshal([]byte(annotation), &hashes) != nil) {
 		return "", false
 	}
 	if len(hashes) == 0 {

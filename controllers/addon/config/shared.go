@@ -11,10 +11,7 @@ import (
 // DefaultReferences returns the references to the defaults of an add-on. For kinds that the
 // hub does not know, the hash is the one that the add-on's controller has set.
 func DefaultReferences(addOn *addonv1alpha1.ClusterManagementAddOn, known Lookup) []addonv1alpha1.DefaultConfigReference {
-	said := Hashes{}
-	for _, r := range addOn.Status.DefaultConfigReferences {
-		said.add(r.ConfigGroupResource, r.DesiredConfig)
-	}
+	said := Shared(addOn.Status.DefaultConfigReferences)
 	var out []addonv1alpha1.DefaultConfigReference
 	for _, c := range Effective(Defaults(addOn.Spec)) {
 		out = append(out, addonv1alpha1.DefaultConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: withHash(c, known, said)})
@@ -38,45 +35,42 @@ func withHash(c addonv1alpha1.AddOnConfig, known Lookup, said Hashes) *addonv1al
 // precedence over the defaults. It keeps the earlier progression's conditions and hashes if
 // that named all of its configurations; otherwise it starts over.
 func Progression(addOn *addonv1alpha1.ClusterManagementAddOn, placement addonv1alpha1.PlacementStrategy, known Lookup) addonv1alpha1.InstallProgression {
-	out := addonv1alpha1.InstallProgression{PlacementRef: placement.PlacementRef}
-	before := addonv1alpha1.InstallProgression{}
-	if i := slices.IndexFunc(
-		addOn.Status.InstallProgressions,
-		func(p addonv1alpha1.InstallProgression) bool { return p.PlacementRef == placement.PlacementRef },
-	); i >= 0 {
-		before = addOn.Status.InstallProgressions[i]
-	}
+	before := Stored(addOn, placement.PlacementRef)
 	effective := Effective(placement.Configs, Defaults(addOn.Spec))
-	old := make([]*addonv1alpha1.InstallConfigReference, len(effective))
-	carried := true
-	for i, c := range effective {
-		old[i] = findInstalled(before.ConfigReferences, c)
-		carried = carried && old[i] != nil
+	if slices.ContainsFunc(effective, func(c addonv1alpha1.AddOnConfig) bool { return findInstalled(before, c).DesiredConfig == nil }) {
+		before = addonv1alpha1.InstallProgression{}
 	}
-	said := Hashes{}
-	if carried {
-		out.Conditions = slices.Clone(before.Conditions)
-		for _, r := range before.ConfigReferences {
-			said.add(r.ConfigGroupResource, r.DesiredConfig)
-		}
-	}
-	for i, c := range effective {
-		r := addonv1alpha1.InstallConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: withHash(c, known, said)}
-		if carried {
-			r.LastAppliedConfig, r.LastKnownGoodConfig = old[i].LastAppliedConfig.DeepCopy(), old[i].LastKnownGoodConfig.DeepCopy()
-		}
-		out.ConfigReferences = append(out.ConfigReferences, r)
+	said := Shared(nil, before)
+	out := addonv1alpha1.InstallProgression{PlacementRef: placement.PlacementRef, Conditions: slices.Clone(before.Conditions)}
+	for _, c := range effective {
+		old := findInstalled(before, c)
+		out.ConfigReferences = append(out.ConfigReferences, addonv1alpha1.InstallConfigReference{
+			ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: withHash(c, known, said),
+			LastAppliedConfig: old.LastAppliedConfig.DeepCopy(), LastKnownGoodConfig: old.LastKnownGoodConfig.DeepCopy(),
+		})
 	}
 	return out
 }
 
-func findInstalled(list []addonv1alpha1.InstallConfigReference, c addonv1alpha1.AddOnConfig) *addonv1alpha1.InstallConfigReference {
-	for i := range list {
-		if d := list[i].DesiredConfig; list[i].ConfigGroupResource == c.ConfigGroupResource && d != nil && d.ConfigReferent == c.ConfigReferent {
-			return &list[i]
+// Stored returns the install progression of a placement in the status of an add-on; an empty
+// one if there is none.
+func Stored(addOn *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.PlacementRef) (none addonv1alpha1.InstallProgression) {
+	for _, p := range addOn.Status.InstallProgressions {
+		if p.PlacementRef == of {
+			return p
 		}
 	}
-	return nil
+	return none
+}
+
+// findInstalled returns the reference to an object; an empty one if there is none.
+func findInstalled(p addonv1alpha1.InstallProgression, c addonv1alpha1.AddOnConfig) (none addonv1alpha1.InstallConfigReference) {
+	for _, r := range p.ConfigReferences {
+		if d := r.DesiredConfig; r.ConfigGroupResource == c.ConfigGroupResource && d != nil && d.ConfigReferent == c.ConfigReferent {
+			return r
+		}
+	}
+	return none
 }
 
 // Complete records that all clusters of a placement use the desired configurations.

@@ -43,15 +43,15 @@ type Config struct {
 
 // Controller is the loop. Its keys are names of ClusterManagementAddOns.
 type Controller struct {
-	reader    manager.Reader
-	exec      *reconcile.Executor
-	instances *instance.Index
-	news      *news
+	Config
+	reader manager.Reader
+	exec   *reconcile.Executor
+	news   *news
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, news: newNews()}
+	controller := &Controller{Config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), news: newNews()}
 	controller.exec.OnWrite(controller.news.recordWrite)
 	queue := reconcile.NewQueue(Name)
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
@@ -62,7 +62,7 @@ func Register(m *manager.Manager, c Config) {
 
 // Reconcile creates, updates and deletes the instances of one add-on.
 func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
-	if err := c.instances.WaitSynced(ctx); err != nil {
+	if err := c.Instances.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	state, err := c.gather(ctx, addOn)
@@ -82,7 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.Cluster
 
 // gather reads placements, decisions, clusters and instances from the caches.
 func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (State, error) {
-	s := State{AddOn: addOn, Instances: c.instances.Of(addOn.Name)}
+	s := State{AddOn: addOn, Instances: c.Instances.Of(addOn.Name)}
 	var err error
 	if s.Placements, err = selection.Read(ctx, c.reader, addOn); err != nil {
 		return s, err

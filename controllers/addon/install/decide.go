@@ -4,9 +4,11 @@ package install
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
@@ -94,10 +96,9 @@ func object(cluster, name string) *addonv1alpha1.ManagedClusterAddOn {
 // owner returns the owner reference by which an instance is deleted with its add-on. An
 // object has at most one controller.
 func owner(addOn *addonv1alpha1.ClusterManagementAddOn, controller bool) metav1.OwnerReference {
-	block := true
 	return metav1.OwnerReference{
 		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: addOn.Name, UID: addOn.UID,
-		Controller: &controller, BlockOwnerDeletion: &block,
+		Controller: &controller, BlockOwnerDeletion: new(true),
 	}
 }
 
@@ -129,9 +130,7 @@ func adopted(addOn *addonv1alpha1.ClusterManagementAddOn, a instance.AddOn, clus
 	}
 	owned := slices.ContainsFunc(a.Owners, func(o metav1.OwnerReference) bool { return o.UID == addOn.UID })
 	if owned || selection.Managed(addOn) {
-		other := slices.ContainsFunc(a.Owners, func(o metav1.OwnerReference) bool {
-			return o.UID != addOn.UID && o.Controller != nil && *o.Controller
-		})
+		other := slices.ContainsFunc(a.Owners, func(o metav1.OwnerReference) bool { return o.UID != addOn.UID && ptr.Deref(o.Controller, false) })
 		out.OwnerReferences = []metav1.OwnerReference{owner(addOn, !other)}
 	}
 	return out
@@ -158,8 +157,8 @@ func upToDate(a instance.AddOn, wanted *addonv1alpha1.ManagedClusterAddOn) bool 
 	return true
 }
 
-func sameOwner(a, b metav1.OwnerReference) bool {
-	is := func(b *bool) bool { return b != nil && *b }
-	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
-		is(a.Controller) == is(b.Controller) && is(a.BlockOwnerDeletion) == is(b.BlockOwnerDeletion)
+// sameOwner compares with a reference in which both marks are set; an absent one is false.
+func sameOwner(have, want metav1.OwnerReference) bool {
+	have.Controller, have.BlockOwnerDeletion = new(ptr.Deref(have.Controller, false)), new(ptr.Deref(have.BlockOwnerDeletion, false))
+	return reflect.DeepEqual(have, want)
 }

@@ -67,7 +67,7 @@ func (x *Index) keep(u *unstructured.Unstructured) (AddOn, bool) {
 	w := x.words
 	a := AddOn{
 		Cluster: w.of(m.Namespace), Name: w.of(m.Name), UID: m.UID, Version: m.ResourceVersion, Generation: m.Generation,
-		Deleting: m.DeletionTimestamp != nil, Token: registration.HasToken(m), Given: given(m.ManagedFields, x.manager),
+		Deleting: m.DeletionTimestamp != nil, Token: registration.HasToken(m), Given: given(m.ManagedFields, x.owner),
 	}
 	for key, value := range m.Annotations {
 		if Synced(key) {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -19,7 +20,7 @@ import (
 // use.
 type Index struct {
 	words   *words
-	manager string
+	owner   string
 	addons  *watch.Collection[AddOn]
 	works   *watch.Collection[Work]
 	changed []func(name string)
@@ -34,11 +35,10 @@ type Index struct {
 	worksOf  map[reconcile.Key]map[reconcile.Key]bool
 }
 
-// New returns an Index that is empty until Run fills it. manager is the field manager of
-// AddOn.Given.
-func New(client dynamic.Interface, manager string) *Index {
+// New returns an Index that is empty until m runs. owner is the field manager of AddOn.Given.
+func New(m *manager.Manager, client dynamic.Interface, owner string) *Index {
 	x := &Index{
-		words: &words{}, manager: manager,
+		words: &words{}, owner: owner,
 		clusters: map[string]map[string]bool{}, owners: map[reconcile.Key]reconcile.Key{}, worksOf: map[reconcile.Key]map[reconcile.Key]bool{},
 	}
 	x.addons = watch.New(watch.Options[AddOn]{Client: client, Resource: Resource, Keep: x.keep, Same: same})
@@ -48,17 +48,19 @@ func New(client dynamic.Interface, manager string) *Index {
 		Same: func(before, now Work) bool { return before == now },
 	})
 	x.works.OnChange(x.workChanged)
+	m.AddTask(x.addons.Run)
+	m.AddTask(x.works.Run)
 	return x
 }
 
 // OnChange registers a function that is called with the name of an add-on when one of its
-// instances or works is created, changed or deleted. OnChange must be called before Run, and
-// the function must not block.
+// instances or works is created, changed or deleted. OnChange must be called before the
+// manager runs, and the function must not block.
 func (x *Index) OnChange(f func(name string)) { x.changed = append(x.changed, f) }
 
 // OnInstance registers a function that is called with the key of each instance that is
-// created, changed or deleted. OnInstance must be called before Run, and the function must
-// not block.
+// created, changed or deleted. OnInstance must be called before the manager runs, and the
+// function must not block.
 func (x *Index) OnInstance(f func(reconcile.Key)) { x.instances = append(x.instances, f) }
 
 func (x *Index) notify(name string) {
@@ -70,7 +72,7 @@ func (x *Index) notify(name string) {
 func (x *Index) addonChanged(key reconcile.Key) {
 	_, there := x.addons.Get(key)
 	x.mu.Lock()
-	setMember(x.clusters, key.Name, key.Namespace, there)
+	SetMember(x.clusters, key.Name, key.Namespace, there)
 	x.mu.Unlock()
 	x.notify(key.Name)
 	for _, f := range x.instances {
@@ -84,11 +86,11 @@ func (x *Index) workChanged(work reconcile.Key) {
 	before, had := x.owners[work]
 	if had && (!there || before != now.owner) {
 		delete(x.owners, work)
-		setMember(x.worksOf, before, work, false)
+		SetMember(x.worksOf, before, work, false)
 	}
 	if there {
 		x.owners[work] = now.owner
-		setMember(x.worksOf, now.owner, work, true)
+		SetMember(x.worksOf, now.owner, work, true)
 	}
 	x.mu.Unlock()
 	if had {
@@ -99,8 +101,8 @@ func (x *Index) workChanged(work reconcile.Key) {
 	}
 }
 
-// setMember adds an item to the set sets[of], or removes it, depending on there.
-func setMember[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool) {
+// SetMember adds an item to the set sets[of], or removes it, depending on there.
+func SetMember[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool) {
 	switch {
 	case !there:
 		delete(sets[of], item)
@@ -112,15 +114,6 @@ func setMember[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool)
 	default:
 		sets[of][item] = true
 	}
-}
-
-// Run keeps the index up to date until ctx is done.
-func (x *Index) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	running.Go(func() { _ = x.addons.Run(ctx) })
-	running.Go(func() { _ = x.works.Run(ctx) })
-	running.Wait()
-	return nil
 }
 
 // WaitInstances waits until all instances are cached, not necessarily their works.

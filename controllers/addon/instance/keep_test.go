@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -25,7 +26,7 @@ func decoded(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func index() *Index { return New(nil, me) }
+func index() *Index { return New(&manager.Manager{}, nil, me) }
 
 func TestKeep(t *testing.T) {
 	got, ok := index().keep(decoded(t, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{

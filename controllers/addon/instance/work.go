@@ -22,7 +22,7 @@ var worksResource = workv1.GroupVersion.WithResource("manifestworks")
 type Work struct {
 	// owner is the add-on instance that it belongs to.
 	owner reconcile.Key
-	// Mark identifies the configurations it was created with, as config.Mark does; Readable
+	// Mark identifies the configurations it was created with, as addonkit.Mark does; Readable
 	// is false when its annotation cannot match any.
 	Mark     string
 	Readable bool

@@ -41,23 +41,15 @@ type Config struct {
 
 // Controller is the loop. Its keys are names of ClusterManagementAddOns.
 type Controller struct {
-	reader    manager.Reader
-	clock     clock.PassiveClock
-	exec      *reconcile.Executor
-	instances *instance.Index
-	contents  *config.Contents
+	Config
+	reader manager.Reader
+	exec   *reconcile.Executor
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	queue := reconcile.NewQueue(Name)
-	controller := &Controller{
-		reader:    m.Reader(),
-		clock:     c.Clock,
-		exec:      reconcile.NewExecutor(c.Client, Name, c.Clock),
-		instances: c.Instances,
-		contents:  c.Contents,
-	}
+	controller := &Controller{Config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	c.Contents.OnChange(func(changed addonv1alpha1.AddOnConfig) {
 		for _, name := range append(c.AddOns.Naming(changed), c.Instances.Naming(changed)...) {
 			queue.Add(selection.Key(name))
@@ -70,11 +62,10 @@ func Register(m *manager.Manager, c Config) {
 
 // Reconcile advances the rollouts of one add-on's configurations.
 func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
-	if err := c.instances.WaitSynced(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := c.contents.WaitSynced(ctx); err != nil {
-		return reconcile.Result{}, err
+	for _, wait := range []func(context.Context) error{c.Instances.WaitSynced, c.Contents.WaitSynced} {
+		if err := wait(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	return reconcile.Run(ctx, c.exec, addOn, c.gather, Decide)
 }
@@ -82,7 +73,7 @@ func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.Cluster
 // gather reads placements, clusters, instances, their works and configurations from
 // the caches.
 func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (State, error) {
-	s := State{AddOn: addOn, Contents: map[addonv1alpha1.AddOnConfig]config.Content{}, Now: c.clock.Now()}
+	s := State{AddOn: addOn, Contents: map[addonv1alpha1.AddOnConfig]config.Content{}, Now: c.Clock.Now()}
 	named := config.Defaults(addOn.Spec)
 	if selection.Managed(addOn) {
 		var err error
@@ -99,13 +90,13 @@ func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterMan
 		if s.Clusters, err = selection.ReadClusters(ctx, c.reader, selected); err != nil {
 			return s, err
 		}
-		for _, a := range c.instances.Of(addOn.Name) {
+		for _, a := range c.Instances.Of(addOn.Name) {
 			named = append(named, a.Configs...)
-			s.Instances = append(s.Instances, Instance{AddOn: a, Works: c.instances.Works(a.Key())})
+			s.Instances = append(s.Instances, Instance{AddOn: a, Works: c.Instances.Works(a.Key())})
 		}
 	}
 	for _, ref := range named {
-		if content, ok := c.contents.Get(ref); ok {
+		if content, ok := c.Contents.Get(ref); ok {
 			s.Contents[ref] = content
 		}
 	}

@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -50,39 +53,41 @@ type counts struct {
 // that join or leave cause no event.
 func (d *delivery) recordEvents(i int, n counts, is metav1.Condition) {
 	p, after := d.Placements[i], d.progressions[i]
-	before := d.before(after.PlacementRef)
+	before := config.Stored(d.AddOn, after.PlacementRef)
 	was := metav1.Condition{Message: nobody + allGood}
 	if c := apimeta.FindStatusCondition(before.Conditions, addonv1alpha1.ConditionProgressing); c != nil {
 		was = *c
 	}
 	where, configs := fmt.Sprintf("placement %s/%s", p.Namespace, p.Name), after.ConfigReferences
-	add := func(kind, reason, message string) {
-		if len(d.events) < maxEvents {
-			d.events = append(d.events, reconcile.Event{Type: kind, Reason: reason, Message: message, WithStatus: true})
-		}
+	// same reports whether what is desired is what was desired, or known to be good, before.
+	same := func(of func(addonv1alpha1.InstallConfigReference) *addonv1alpha1.ConfigSpecHash) bool {
+		return slices.EqualFunc(before.ConfigReferences, configs, func(b, a addonv1alpha1.InstallConfigReference) bool {
+			return b.ConfigGroupResource == a.ConfigGroupResource && ptr.Equal(of(b), a.DesiredConfig)
+		})
+	}
+	desired := func(r addonv1alpha1.InstallConfigReference) *addonv1alpha1.ConfigSpecHash { return r.DesiredConfig }
+	knownGood := func(r addonv1alpha1.InstallConfigReference) *addonv1alpha1.ConfigSpecHash {
+		return r.LastKnownGoodConfig
 	}
 	if text := d.trouble(i); (!p.Found || p.Invalid != nil) && !strings.HasSuffix(was.Message, text) {
-		add(corev1.EventTypeWarning, eventStuck, strings.TrimSpace(text))
+		d.event(corev1.EventTypeWarning, eventStuck, strings.TrimSpace(text))
 	}
-	if n.total > 0 && len(configs) > 0 && (strings.Contains(was.Message, nobody) || !sameDesired(before.ConfigReferences, configs)) {
-		add(corev1.EventTypeNormal, eventStarted, fmt.Sprintf("Rolling out %s to %s of %s", described(configs), clusters(n.total), where))
+	if n.total > 0 && len(configs) > 0 && (strings.Contains(was.Message, nobody) || !same(desired)) {
+		d.event(corev1.EventTypeNormal, eventStarted, fmt.Sprintf("Rolling out %s to %s of %s", described(configs), clusters(n.total), where))
 	}
 	if text := d.lateness(i, n, was.Message); text != "" {
-		add(corev1.EventTypeWarning, eventStuck, text)
+		d.event(corev1.EventTypeWarning, eventStuck, text)
 	}
-	if is.Reason == addonv1alpha1.ReasonCompleted && len(configs) > 0 && !knownGood(before.ConfigReferences, configs) {
-		add(corev1.EventTypeNormal, eventRolledOut, fmt.Sprintf("%s of %s have %s", clusters(n.total), where, described(configs)))
+	if is.Reason == addonv1alpha1.ReasonCompleted && len(configs) > 0 && !same(knownGood) {
+		d.event(corev1.EventTypeNormal, eventRolledOut, fmt.Sprintf("%s of %s have %s", clusters(n.total), where, described(configs)))
 	}
 }
 
-// before returns the stored progression of a placement.
-func (d *delivery) before(of addonv1alpha1.PlacementRef) (none addonv1alpha1.InstallProgression) {
-	for _, b := range d.AddOn.Status.InstallProgressions {
-		if b.PlacementRef == of {
-			return b
-		}
+// event adds an event, within the limit.
+func (d *delivery) event(kind, reason, message string) {
+	if len(d.events) < maxEvents {
+		d.events = append(d.events, reconcile.Event{Type: kind, Reason: reason, Message: message, WithStatus: true})
 	}
-	return none
 }
 
 // lateness returns a message about clusters that timed out, with the cause of the first one;
@@ -122,31 +127,12 @@ func listed(names []string) string {
 func described(refs []addonv1alpha1.InstallConfigReference) string {
 	var out []string
 	for _, r := range refs {
-		hash := "not found"
-		if r.DesiredConfig == nil {
+		d := r.DesiredConfig
+		if d == nil {
 			continue
 		}
-		if r.DesiredConfig.SpecHash != "" {
-			hash = r.DesiredConfig.SpecHash[:min(shortHash, len(r.DesiredConfig.SpecHash))]
-		}
-		out = append(out, fmt.Sprintf("%s %s (%s)", r.Resource, strings.TrimPrefix(r.DesiredConfig.Namespace+"/"+r.DesiredConfig.Name, "/"), hash))
+		hash := cmp.Or(d.SpecHash[:min(shortHash, len(d.SpecHash))], "not found")
+		out = append(out, fmt.Sprintf("%s %s (%s)", r.Resource, strings.TrimPrefix(d.Namespace+"/"+d.Name, "/"), hash))
 	}
 	return listed(out)
-}
-
-func sameDesired(before, after []addonv1alpha1.InstallConfigReference) bool {
-	return slices.EqualFunc(before, after, func(b, a addonv1alpha1.InstallConfigReference) bool {
-		return b.ConfigGroupResource == a.ConfigGroupResource && same(b.DesiredConfig, a.DesiredConfig)
-	})
-}
-
-// knownGood reports whether what is desired was already on all clusters before.
-func knownGood(before, after []addonv1alpha1.InstallConfigReference) bool {
-	return slices.EqualFunc(before, after, func(b, a addonv1alpha1.InstallConfigReference) bool {
-		return b.ConfigGroupResource == a.ConfigGroupResource && same(b.LastKnownGoodConfig, a.DesiredConfig)
-	})
-}
-
-func same(a, b *addonv1alpha1.ConfigSpecHash) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }

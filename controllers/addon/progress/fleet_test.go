@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -174,7 +175,7 @@ func marshal(t *testing.T, v any) []byte {
 func (f *fleet) deploy(ready bool, clusters ...string) {
 	for _, c := range clusters {
 		one := f.of(c)
-		mark, ok := config.Mark(one.References)
+		mark, ok := addonkit.Mark(one.References)
 		apimeta.SetStatusCondition(&one.Conditions, metav1.Condition{
 			Type:               addonv1alpha1.ConditionManifestApplied,
 			Status:             metav1.ConditionTrue,

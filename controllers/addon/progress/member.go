@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -75,15 +76,7 @@ func (m *member) state(desired []config.Desired) rollout.Cluster {
 func (m *member) assign(desired []config.Desired, now time.Time) {
 	news := !config.Given(m.refs, desired)
 	m.refs = config.References(m.refs, desired)
-	m.setCondition(
-		metav1.Condition{
-			Type:    addonv1alpha1.ConditionConfigured,
-			Status:  metav1.ConditionTrue,
-			Reason:  addonv1alpha1.ReasonConfigurationsConfigured,
-			Message: configured,
-		},
-		now, false,
-	)
+	m.setConfigured(metav1.ConditionTrue, addonv1alpha1.ReasonConfigurationsConfigured, configured, now)
 	if news {
 		m.updateProgress(now, true)
 	}
@@ -91,15 +84,11 @@ func (m *member) assign(desired []config.Desired, now time.Time) {
 
 // hold lets the instance wait with the configurations it has.
 func (m *member) hold(now time.Time) {
-	m.setCondition(
-		metav1.Condition{
-			Type:    addonv1alpha1.ConditionConfigured,
-			Status:  metav1.ConditionFalse,
-			Reason:  addonv1alpha1.ReasonConfigurationsNotConfigured,
-			Message: notConfigured,
-		},
-		now, false,
-	)
+	m.setConfigured(metav1.ConditionFalse, addonv1alpha1.ReasonConfigurationsNotConfigured, notConfigured, now)
+}
+
+func (m *member) setConfigured(status metav1.ConditionStatus, reason, message string, now time.Time) {
+	m.setCondition(metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: status, Reason: reason, Message: message}, now, false)
 }
 
 // isDone reports whether all configurations that the cluster does not override are applied.
@@ -112,45 +101,42 @@ func (m *member) isDone() bool {
 func (m *member) updateProgress(now time.Time, again bool) {
 	c := m.verdict()
 	if c.Reason == addonv1alpha1.ReasonCompleted {
-		refs := slices.Clone(m.refs)
-		for i := range refs {
-			refs[i].LastAppliedConfig = refs[i].DesiredConfig
+		m.refs = slices.Clone(m.refs)
+		for i := range m.refs {
+			m.refs[i].LastAppliedConfig = m.refs[i].DesiredConfig
 		}
-		m.refs = refs
 	}
 	m.setCondition(c, now, again)
 }
 
 func (m *member) verdict() metav1.Condition {
-	c := metav1.Condition{Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse}
+	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: addonv1alpha1.ConditionProgressing, Status: status, Reason: reason, Message: message}
+	}
 	for i, own := range m.Configs {
 		if !slices.Contains(m.Supported, own.ConfigGroupResource) {
-			c.Reason = addonv1alpha1.ReasonConfigurationUnsupported
-			c.Message = fmt.Sprintf(
+			return is(metav1.ConditionFalse, addonv1alpha1.ReasonConfigurationUnsupported, fmt.Sprintf(
 				"Configuration with gvr %s/%s is not supported for this addon; remove it from spec.configs[%d], status.supportedConfigs lists what is",
-				own.Group, own.Resource, i,
-			)
-			return c
+				own.Group, own.Resource, i))
 		}
 	}
 	says := func(kind string) bool { return apimeta.FindStatusCondition(m.conditions, kind) != nil }
-	mark, complete := config.Mark(m.refs)
+	mark, complete := addonkit.Mark(m.refs)
 	unlike := func(w instance.Work) bool { return !w.Readable || w.Mark != mark }
 	switch {
 	case !says(addonv1alpha1.ConditionManifestApplied):
-		c.Reason, c.Message = addonv1alpha1.ReasonWaitingForManifestApplied, "waiting for the condition "+addonv1alpha1.ConditionManifestApplied
+		return is(metav1.ConditionFalse, addonv1alpha1.ReasonWaitingForManifestApplied, "waiting for the condition "+addonv1alpha1.ConditionManifestApplied)
 	case m.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
-		c.Reason, c.Message = addonv1alpha1.ReasonWaitingForHostingManifestApplied, "waiting for the condition "+addonv1alpha1.ConditionHostingManifestApplied
+		return is(metav1.ConditionFalse, addonv1alpha1.ReasonWaitingForHostingManifestApplied,
+			"waiting for the condition "+addonv1alpha1.ConditionHostingManifestApplied)
 	case len(m.Works) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"no addon works"
+		return is(metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"no addon works")
 	case !complete || slices.ContainsFunc(m.Works, unlike):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"mca and work configs mismatch"+m.missing()
+		return is(metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"mca and work configs mismatch"+m.missing())
 	case slices.ContainsFunc(m.Works, func(w instance.Work) bool { return !w.Ready }):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"work is not ready"
-	default:
-		c.Reason, c.Message = addonv1alpha1.ReasonCompleted, completed
+		return is(metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"work is not ready")
 	}
-	return c
+	return is(metav1.ConditionFalse, addonv1alpha1.ReasonCompleted, completed)
 }
 
 // missing describes the configurations without a hash: they do not exist, or the add-on's

@@ -63,16 +63,12 @@ func mayHave(a *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.Placement
 // placement.
 func decided(reader manager.Reader) func(context.Context, addonv1alpha1.PlacementRef, string) (bool, error) {
 	return func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error) {
-		list := &clusterv1beta1.PlacementDecisionList{}
-		own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: of.Name})
-		if err := reader.List(ctx, list, manager.InNamespace(of.Namespace), own, manager.NotCopied); err != nil {
+		list, err := decisionsOf(ctx, reader, of)
+		if err != nil {
 			return false, fmt.Errorf("listing the decisions of placement %s/%s: %w", of.Namespace, of.Name, err)
 		}
-		for i := range list.Items {
-			if slices.ContainsFunc(list.Items[i].Status.Decisions, func(d clusterv1beta1.ClusterDecision) bool { return d.ClusterName == cluster }) {
-				return true, nil
-			}
-		}
-		return false, nil
+		return slices.ContainsFunc(list, func(p clusterv1beta1.PlacementDecision) bool {
+			return slices.ContainsFunc(p.Status.Decisions, func(d clusterv1beta1.ClusterDecision) bool { return d.ClusterName == cluster })
+		}), nil
 	}
 }

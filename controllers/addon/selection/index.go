@@ -3,9 +3,11 @@
 package selection
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,13 +59,13 @@ func NewIndex(m *manager.Manager) *Index {
 	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
 	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
 	manager.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
-		o := either(old, current)
+		o := cmp.Or(current, old)
 		if old == nil || current == nil || old.Generation != current.Generation {
 			x.tell(x.selecting(o.Namespace, o.Name))
 		}
 	})
 	manager.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
-		o := either(old, current)
+		o := cmp.Or(current, old)
 		x.tell(x.selecting(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement]))
 	})
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
@@ -79,15 +81,6 @@ func NewIndex(m *manager.Manager) *Index {
 // block.
 func (x *Index) OnConcern(f func(name string)) { x.concern = append(x.concern, f) }
 
-// either returns the current object, or the old one if it was deleted.
-func either[T comparable](old, current T) T {
-	var none T
-	if current == none {
-		return old
-	}
-	return current
-}
-
 // changed reports whether something changed in a cluster that matters to add-ons.
 func changed(old, current *clusterv1.ManagedCluster) bool {
 	return old == nil || current == nil || old.UID != current.UID || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
@@ -96,25 +89,23 @@ func changed(old, current *clusterv1.ManagedCluster) bool {
 
 // relevant returns the annotations of a cluster that matter to add-ons.
 func relevant(all map[string]string) map[string]string {
-	out := map[string]string{}
-	for key, value := range all {
-		if _, excludes := excluded(key); excludes || instance.Synced(key) {
-			out[key] = value
-		}
-	}
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(key, _ string) bool {
+		return !instance.Synced(key) && !strings.HasPrefix(key, addonv1alpha1.AnnotationPrefixExclude)
+	})
 	return out
 }
 
 func (x *Index) addOnChanged(old, current *addonv1alpha1.ClusterManagementAddOn) {
-	o := either(old, current)
+	name := cmp.Or(current, old).Name
 	x.mu.Lock()
 	if current == nil {
-		delete(x.addOns, o.Name)
+		delete(x.addOns, name)
 	} else {
-		x.addOns[o.Name] = current
+		x.addOns[name] = current
 	}
 	x.mu.Unlock()
-	x.tell([]string{o.Name})
+	x.tell([]string{name})
 }
 
 func (x *Index) tell(names []string) {

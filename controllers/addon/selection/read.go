@@ -5,11 +5,11 @@ package selection
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
@@ -67,21 +67,28 @@ func read(ctx context.Context, reader manager.Reader, s addonv1alpha1.PlacementS
 		return p, fmt.Errorf("reading it: %w", err)
 	}
 	p.Found = true
-	list := &clusterv1beta1.PlacementDecisionList{}
-	own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: s.Name})
-	if err := reader.List(ctx, list, manager.InNamespace(s.Namespace), own, manager.NotCopied); err != nil {
+	list, err := decisionsOf(ctx, reader, s.PlacementRef)
+	if err != nil {
 		return p, fmt.Errorf("listing its decisions: %w", err)
 	}
-	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
-	for i := range list.Items {
-		decisions = append(decisions, &list.Items[i])
-		for _, d := range list.Items[i].Status.Decisions {
+	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list))
+	for i := range list {
+		decisions = append(decisions, &list[i])
+		for _, d := range list[i].Status.Decisions {
 			p.Clusters = append(p.Clusters, d.ClusterName)
 		}
 	}
 	p.Decided = len(decisions) > 0
 	p.Invalid = p.parse(decisions, sized(s.RolloutStrategy, placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup))
 	return p, nil
+}
+
+// decisionsOf reads the decisions of a placement.
+func decisionsOf(ctx context.Context, reader manager.Reader, of addonv1alpha1.PlacementRef) ([]clusterv1beta1.PlacementDecision, error) {
+	list := &clusterv1beta1.PlacementDecisionList{}
+	own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: of.Name})
+	err := reader.List(ctx, list, manager.InNamespace(of.Namespace), own, manager.NotCopied)
+	return list.Items, err
 }
 
 // parse sets the groups and the strategy, or returns what is wrong with them.
@@ -99,12 +106,8 @@ func (p *Placement) parse(decisions []*clusterv1beta1.PlacementDecision, strateg
 // none.
 func sized(s clusterv1alpha1.RolloutStrategy, group *intstr.IntOrString) clusterv1alpha1.RolloutStrategy {
 	if p := s.Progressive; s.Type == clusterv1alpha1.RolloutTypeProgressive && group != nil && (p == nil || p.MaxConcurrency == nil) {
-		out := clusterv1alpha1.RolloutProgressive{}
-		if p != nil {
-			out = *p.DeepCopy()
-		}
-		out.MaxConcurrency = group
-		s.Progressive = &out
+		s.Progressive = new(ptr.Deref(p, clusterv1alpha1.RolloutProgressive{}))
+		s.Progressive.MaxConcurrency = group
 	}
 	return s
 }
@@ -126,11 +129,6 @@ func (c Cluster) Takes(addOn string) bool { return c.UID != "" && !c.Deleting &&
 func (c Cluster) Excludes(addOn string) bool {
 	_, out := c.Annotations[addonv1alpha1.AnnotationPrefixExclude+addOn]
 	return out
-}
-
-// excluded returns the add-on that an annotation key excludes a cluster from.
-func excluded(key string) (addOn string, ok bool) {
-	return strings.CutPrefix(key, addonv1alpha1.AnnotationPrefixExclude)
 }
 
 // ReadClusters reads the clusters with these names.

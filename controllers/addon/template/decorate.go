@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -24,8 +25,9 @@ const (
 )
 
 // decorate adapts all workloads to the cluster.
-func (r *render) decorate(namespace string, registrations []Registration) error {
-	volumes := volumesOf(r.in.AddOn.Name, registrations)
+func (r *render) decorate() error {
+	r.out.Namespace = r.installNamespace()
+	namespace, volumes := r.out.Namespace, r.volumes()
 	namespaces := map[string]bool{namespace: true}
 	for _, o := range r.objects {
 		w, ok, err := r.workload(o)
@@ -47,10 +49,14 @@ func (r *render) decorate(namespace string, registrations []Registration) error 
 				return err
 			}
 		}
-		for _, step := range []func(workload) error{r.setEnvironment, r.setNodes, r.setImages, r.setProxy, r.setResources} {
-			if err := step(w); err != nil {
-				return err
-			}
+		r.setNodes(w)
+		r.setImages(w)
+		r.setResources(w)
+		if err := r.setEnv(w, r.values.env); err != nil {
+			return err
+		}
+		if err := r.setProxy(w); err != nil {
+			return err
 		}
 	}
 	if len(r.set.proxy.CABundle) == 0 {
@@ -61,9 +67,6 @@ func (r *render) decorate(namespace string, registrations []Registration) error 
 	}
 	return nil
 }
-
-// setEnvironment sets the variables of the cluster and add-on in all containers.
-func (r *render) setEnvironment(w workload) error { return r.setEnv(w, r.values.env) }
 
 // setEnv sets variables in every container, and replaces those of the same name.
 func (r *render) setEnv(w workload, variables []variable) error {
@@ -86,12 +89,10 @@ type volume struct {
 	source map[string]any
 }
 
-// volumesOf returns volumes with the credentials of the agent.
-func volumesOf(addOn string, registrations []Registration) (out []volume) {
-	for _, g := range registrations {
-		out = append(out, volume{
-			name: g.volume(), folder: g.folder(), kind: "secret", source: map[string]any{"secretName": g.secret(addOn)},
-		})
+// volumes returns volumes with the credentials of the agent.
+func (r *render) volumes() (out []volume) {
+	for _, g := range r.out.Registrations {
+		out = append(out, volume{g.volume(), g.folder(), "secret", map[string]any{"secretName": g.secret(r.in.AddOn.Name)}})
 	}
 	return out
 }
@@ -114,32 +115,22 @@ func (r *render) mount(w workload, volumes []volume) error {
 }
 
 // setNodes sets on which nodes the pods run.
-func (r *render) setNodes(w workload) error {
-	if p := r.set.placement; len(p.NodeSelector) > 0 {
-		selector := map[string]any{}
-		for key, value := range p.NodeSelector {
-			selector[key] = value
-		}
-		w.pod["nodeSelector"] = selector
+func (r *render) setNodes(w workload) {
+	if len(r.set.nodeSelector) > 0 {
+		w.pod["nodeSelector"] = runtime.DeepCopyJSON(r.set.nodeSelector)
 	}
-	if p := r.set.placement; len(p.Tolerations) > 0 {
-		tolerations, err := asJSON(p.Tolerations)
-		if err != nil {
-			return err
-		}
-		w.pod["tolerations"] = tolerations
+	if len(r.set.tolerations) > 0 {
+		w.pod["tolerations"] = runtime.DeepCopyJSONValue(r.set.tolerations)
 	}
-	return nil
 }
 
 // setImages sets the registries of images.
-func (r *render) setImages(w workload) error {
+func (r *render) setImages(w workload) {
 	for _, c := range w.containers {
 		if image, ok := c.fields["image"].(string); ok && image != "" {
 			c.fields["image"] = values.Mirrored(image, r.set.registries)
 		}
 	}
-	return nil
 }
 
 // setProxy sets the proxy and its CA bundle in containers of Deployments and DaemonSets. A
@@ -152,9 +143,7 @@ func (r *render) setProxy(w workload) error {
 	if err := r.setEnv(w, proxyEnv(r.set.proxy)); err != nil || len(r.set.proxy.CABundle) == 0 {
 		return err
 	}
-	return r.mount(w, []volume{{
-		name: proxyCAVolume, folder: proxyCAFolder, kind: "configMap", source: map[string]any{"name": r.in.AddOn.Name + proxyCASuffix},
-	}})
+	return r.mount(w, []volume{{proxyCAVolume, proxyCAFolder, "configMap", map[string]any{"name": r.in.AddOn.Name + proxyCASuffix}}})
 }
 
 // proxyCA returns the ConfigMap with the proxy's CA bundle for the pods of a namespace.
@@ -167,22 +156,16 @@ func (r *render) proxyCA(namespace string) *unstructured.Unstructured {
 }
 
 // setResources sets the resource requests and limits of containers.
-func (r *render) setResources(w workload) error {
+func (r *render) setResources(w workload) {
 	for _, c := range w.containers {
 		name, _ := c.fields["name"].(string)
 		for _, q := range slices.Backward(r.set.requirements) {
-			if !q.fits(w.kind.resource, w.GetName(), name) {
-				continue
+			if q.container.MatchString(w.kind.resource + ":" + w.GetName() + ":" + name) {
+				c.fields["resources"] = runtime.DeepCopyJSONValue(q.resources)
+				break
 			}
-			value, err := asJSON(q.resources)
-			if err != nil {
-				return err
-			}
-			c.fields["resources"] = value
-			break
 		}
 	}
-	return nil
 }
 
 // installNamespace returns where the agent runs: the namespace that a configuration sets, or

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
@@ -61,10 +63,11 @@ func (g Registration) volume() string {
 	return name[:maxVolume-volumeDigest-1] + "-" + hex.EncodeToString(sum[:])[:volumeDigest]
 }
 
-// registrationsOf returns the credentials that a template requests. Several entries of type
+// registrations reads the credentials that the template requests. Several entries of type
 // KubeClient are one credential with all their rights.
-func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registration, error) {
-	who := identity.AddOn{Cluster: cluster, Name: t.Spec.AddonName}
+func (r *render) registrations() error {
+	t := r.in.Template
+	who := identity.AddOn{Cluster: r.in.Cluster.Name, Name: t.Spec.AddonName}
 	own := addonv1alpha1.Subject{User: who.User(who.Name + agentSuffix), Groups: who.Groups()}
 	var out []Registration
 	kube, signers := -1, map[string]bool{}
@@ -77,41 +80,37 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 		case addonv1alpha1.RegistrationTypeKubeClient:
 			rights, field := permissionsOf(g.KubeClient)
 			if field != "" {
-				return nil, refuse(field, "must be set", "say which role the agent gets")
+				return refuse(field, "must be set", "say which role the agent gets")
 			}
 			if kube < 0 {
 				kube = len(out)
-				out = append(out, Registration{Config: addonv1alpha1.RegistrationConfig{
-					SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: own,
-				}})
+				out = append(out, Registration{Config: addonv1alpha1.RegistrationConfig{SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: own}})
 			}
 			out[kube].HubPermissions = append(out[kube].HubPermissions, rights...)
 		case addonv1alpha1.RegistrationTypeCustomSigner:
 			s := g.CustomSigner
 			if s == nil {
-				return nil, refuse(".customSigner", "must be set", "name the signer and its authority")
+				return refuse(".customSigner", "must be set", "name the signer and its authority")
 			}
-			made := Registration{SigningCA: &s.SigningCA, Config: addonv1alpha1.RegistrationConfig{SignerName: s.SignerName, Subject: own}}
-			if s.Subject != nil {
-				made.Config.Subject = *s.Subject
+			made := Registration{
+				SigningCA: &s.SigningCA, Config: addonv1alpha1.RegistrationConfig{SignerName: s.SignerName, Subject: ptr.Deref(s.Subject, own)},
 			}
 			if s.SignerName == addonv1alpha1.KubeAPIServerSigner {
-				return nil, refuse(".customSigner.signerName", "is the signer of the hub's API server", "use the type KubeClient")
+				return refuse(".customSigner.signerName", "is the signer of the hub's API server", "use the type KubeClient")
 			}
 			// The agent would keep both in one secret.
 			if signers[made.folder()] {
-				return nil, refuse(
-					".customSigner.signerName", "is kept in the secret of another registration",
-					"name each signer once; two of them must differ by more than / and -",
-				)
+				return refuse(".customSigner.signerName", "is kept in the secret of another registration",
+					"name each signer once; two of them must differ by more than / and -")
 			}
 			signers[made.folder()] = true
 			out = append(out, made)
 		default:
-			return nil, refuse(".type", "must be KubeClient or CustomSigner", "correct it")
+			return refuse(".type", "must be KubeClient or CustomSigner", "correct it")
 		}
 	}
-	return out, nil
+	r.out.Registrations = out
+	return nil
 }
 
 // permissionsOf returns the rights on the hub, or the field that is missing.

@@ -70,11 +70,11 @@ func (e *Error) Error() string {
 
 // render is a rendering in progress.
 type render struct {
-	in       Input
-	set      settings
-	values   known
-	objects  []object
-	warnings []string
+	in      Input
+	set     settings
+	values  known
+	objects []object
+	out     Result
 }
 
 // object is one manifest and its location in the template.
@@ -88,34 +88,16 @@ type object struct {
 // object, the manifest, the field and the fix. The same input gives the same result.
 func Render(in Input) (Result, error) {
 	r := &render{in: in}
-	if err := r.check(); err != nil {
-		return Result{}, err
+	for _, step := range []func() error{r.check, r.settings, r.registrations, r.readManifests, r.decorate, r.move} {
+		if err := step(); err != nil {
+			return Result{}, err
+		}
 	}
-	var err error
-	if r.set, err = r.settings(); err != nil {
-		return Result{}, err
-	}
-	registrations, err := registrationsOf(in.Template, in.Cluster.Name)
-	if err != nil {
-		return Result{}, err
-	}
-	r.values = valuesOf(in, r.set)
-	if err := r.readManifests(); err != nil {
-		return Result{}, err
-	}
-	namespace := r.installNamespace()
-	if err := r.decorate(namespace, registrations); err != nil {
-		return Result{}, err
-	}
-	if err := r.move(); err != nil {
-		return Result{}, err
-	}
-	out := Result{ManifestConfigs: r.manifestConfigs(), Registrations: registrations, Namespace: namespace}
-	out.Warnings = r.warnings
+	r.out.ManifestConfigs = r.manifestConfigs()
 	for _, o := range r.objects {
-		out.Manifests = append(out.Manifests, o.Unstructured)
+		r.out.Manifests = append(r.out.Manifests, o.Unstructured)
 	}
-	return out, nil
+	return r.out, nil
 }
 
 // check refuses inputs that do not belong together.
@@ -139,8 +121,8 @@ func (r *render) check() error {
 
 // warn records a probable mistake, once.
 func (r *render) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(r.warnings, text) {
-		r.warnings = append(r.warnings, text)
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.out.Warnings, text) {
+		r.out.Warnings = append(r.out.Warnings, text)
 	}
 }
 

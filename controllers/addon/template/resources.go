@@ -7,32 +7,22 @@ import (
 	"regexp"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// anyKind stands for every kind in a containerID.
-const anyKind = "*"
-
-// requirement is the resource requests and limits of some containers.
+// requirement is the resource requests and limits of the containers whose kind:name:container
+// the expression matches.
 type requirement struct {
-	kind            string
-	name, container *regexp.Regexp
-	resources       corev1.ResourceRequirements
-}
-
-// fits reports whether the requirement applies to a container; the expressions match whole
-// names.
-func (q requirement) fits(kind, name, container string) bool {
-	return (q.kind == anyKind || q.kind == kind) && q.name.MatchString(name) && q.container.MatchString(container)
+	container *regexp.Regexp
+	resources any
 }
 
 // requirementsOf returns the requirements of a configuration.
 func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, error) {
 	var out []requirement
-	for i, w := range c.Spec.ResourceRequirements {
-		q, ok := parseContainerID(w.ContainerID)
+	for i, r := range c.Spec.ResourceRequirements {
+		q, ok := requirementOf(r)
 		if !ok {
 			return nil, &Error{
 				Source: configSource(c), Field: fmt.Sprintf("spec.resourceRequirements[%d].containerID", i),
@@ -40,39 +30,23 @@ func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, erro
 				Fix:     "write for example deployments:my-agent:.+",
 			}
 		}
-		q.resources = w.Resources
 		out = append(out, q)
 	}
 	return out, nil
 }
 
-// expression returns the regular expression for names; * matches every name, as for kinds.
-func expression(text string) string {
-	if text == anyKind {
-		return ".*"
-	}
-	return text
-}
-
-// parseContainerID splits kind:name:container. An expression may itself contain colons, as in
-// (?:a|b): the split is at the first colon that leaves two valid expressions.
-func parseContainerID(id string) (q requirement, ok bool) {
-	kind, rest, _ := strings.Cut(id, ":")
-	q.kind = kind
-	known := kind == anyKind
+func requirementOf(r addonv1alpha1.ContainerResourceRequirements) (q requirement, ok bool) {
+	kind, _, _ := strings.Cut(r.ContainerID, ":")
+	known := kind == "*"
 	for _, k := range podKinds {
 		known = known || k.resource == kind
 	}
-	for i := range len(rest) {
-		if rest[i] != ':' || i == 0 || i == len(rest)-1 {
-			continue
-		}
-		name, err := regexp.Compile("^(?:" + expression(rest[:i]) + ")$")
-		container, err2 := regexp.Compile("^(?:" + expression(rest[i+1:]) + ")$")
-		if err == nil && err2 == nil {
-			q.name, q.container = name, container
-			return q, known
-		}
+	all, err := values.FromSpec(addonv1alpha1.AddOnDeploymentConfigSpec{ResourceRequirements: []addonv1alpha1.ContainerResourceRequirements{r}})
+	if err != nil {
+		return q, false
 	}
-	return q, false
+	one := all[values.ResourceRequirements].([]any)[0].(map[string]any)
+	q.resources = one[values.Resources]
+	q.container, err = regexp.Compile(one[values.ContainerIDRegex].(string))
+	return q, known && err == nil
 }

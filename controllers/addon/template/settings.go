@@ -3,8 +3,6 @@
 package template
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -21,7 +19,8 @@ type settings struct {
 	// names the object that sets it.
 	namespace, namespaceOf string
 	variables              map[string]string
-	placement              addonv1alpha1.NodePlacement
+	nodeSelector           map[string]any
+	tolerations            []any
 	// registries are tried in order; the last one that matches counts.
 	registries []addonv1alpha1.ImageMirror
 	proxy      addonv1alpha1.ProxyConfig
@@ -30,18 +29,19 @@ type settings struct {
 }
 
 // settings merges the configurations; the first one takes precedence.
-func (r *render) settings() (settings, error) {
-	set := settings{variables: map[string]string{}}
+func (r *render) settings() (err error) {
+	set := &r.set
+	set.variables = map[string]string{}
 	for _, c := range slices.Backward(r.in.Configs) {
 		for _, v := range c.Spec.CustomizedVariables {
 			r.checkVariable(c, v.Name)
 		}
 		if !utf8.Valid(c.Spec.ProxyConfig.CABundle) {
-			return set, &Error{Source: configSource(c), Field: "spec.proxyConfig.caBundle", Problem: "is not text", Fix: "encode PEM certificates by base64, once"}
+			return &Error{Source: configSource(c), Field: "spec.proxyConfig.caBundle", Problem: "is not text", Fix: "encode PEM certificates by base64, once"}
 		}
 		wanted, err := requirementsOf(c)
 		if err != nil {
-			return set, err
+			return err
 		}
 		set.requirements = append(set.requirements, wanted...)
 	}
@@ -51,14 +51,17 @@ func (r *render) settings() (settings, error) {
 		for _, v := range all.CustomizedVariables {
 			set.variables[v.Name] = v.Value
 		}
-		set.placement, set.proxy, set.registries = *all.NodePlacement, all.ProxyConfig, all.Registries
+		set.proxy, set.registries = all.ProxyConfig, all.Registries
+		flat, err := values.FromSpec(addonv1alpha1.AddOnDeploymentConfigSpec{NodePlacement: all.NodePlacement})
+		if err != nil {
+			return err
+		}
+		set.nodeSelector, set.tolerations = flat[values.NodeSelector].(map[string]any), flat[values.Tolerations].([]any)
 	}
-	if len(set.registries) > 0 {
-		return set, nil
+	if len(set.registries) == 0 {
+		set.registries, err = registriesOf(r.in.Cluster)
 	}
-	var err error
-	set.registries, err = registriesOf(r.in.Cluster)
-	return set, err
+	return err
 }
 
 // checkVariable warns about a variable that has no effect.
@@ -109,15 +112,3 @@ func proxyEnv(p addonv1alpha1.ProxyConfig) (out []variable) {
 	}
 	return out
 }
-
-// asJSON converts a typed value to its form in an unstructured object.
-func asJSON(value any) (any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("writing a setting as JSON: %w", err)
-	}
-	var out any
-	return out, json.Unmarshal(raw, &out)
-}
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,18 +51,14 @@ type known struct {
 // what the hub itself sets.
 func valuesOf(in Input, set settings) known {
 	v := known{all: map[string]string{}}
-	registered := len(in.Template.Spec.Registration) > 0
-	if registered {
+	var shown []string
+	if len(in.Template.Spec.Registration) > 0 {
 		v.all[variableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
+		shown = append(shown, variableHubKubeconfig)
 	}
-	for name, value := range set.variables {
-		v.all[name] = value
-	}
+	maps.Copy(v.all, set.variables)
 	v.all[variableClusterName] = in.Cluster.Name
-	shown := []string{variableClusterName}
-	if registered {
-		shown = []string{variableHubKubeconfig, variableClusterName}
-	}
+	shown = append(shown, variableClusterName)
 	if set.namespace != "" {
 		v.all[variableInstallNamespace] = set.namespace
 		shown = append(shown, variableInstallNamespace)
@@ -73,6 +71,7 @@ func valuesOf(in Input, set settings) known {
 
 // readManifests reads the manifests of the template with their variables replaced.
 func (r *render) readManifests() error {
+	r.values = valuesOf(r.in, r.set)
 	manifests := r.in.Template.Spec.AgentSpec.Workload.Manifests
 	if len(manifests) == 0 {
 		return &Error{
@@ -109,15 +108,14 @@ func (r *render) readOne(index int, m workv1.Manifest) (object, error) {
 		return o, nil
 	}
 	s := &substitution{values: r.values.all, left: manifest.MaxBytes}
-	replaced, err := s.replaceTree(u.Object)
-	if err != nil {
+	if err := s.entries(u.Object); err != nil {
 		return o, r.misread(o, err)
 	}
 	for _, tag := range s.unknown {
 		r.warnUnknown(o.at, tag)
 	}
 	// Names that result from values are checked like literal ones.
-	if raw, err = json.Marshal(replaced); err != nil {
+	if raw, err = json.Marshal(u.Object); err != nil {
 		return o, r.fault(o, "", "the manifest has no form in JSON", "correct it")
 	}
 	if u, err = manifest.Decode(raw); err != nil {
@@ -188,7 +186,7 @@ func (s *substitution) replaceTree(value any) (any, error) {
 
 func (s *substitution) entries(m map[string]any) error {
 	made := map[string]any{}
-	for _, key := range sortedKeys(m) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		value, err := s.replaceTree(m[key])
 		if err != nil {
 			return err
@@ -207,9 +205,7 @@ func (s *substitution) entries(m map[string]any) error {
 		made[name] = value
 	}
 	clear(m)
-	for key, value := range made {
-		m[key] = value
-	}
+	maps.Copy(m, made)
 	return nil
 }
 
@@ -226,8 +222,8 @@ func (s *substitution) replaceText(t string) (string, error) {
 			break
 		}
 		value, known := s.values[tag]
-		if !known {
-			s.note(tag)
+		if !known && !slices.Contains(s.unknown, tag) {
+			s.unknown = append(s.unknown, tag)
 		}
 		out.WriteString(before)
 		out.WriteString(value)
@@ -243,13 +239,4 @@ func (s *substitution) replaceText(t string) (string, error) {
 		}
 	}
 	return out.String(), nil
-}
-
-func (s *substitution) note(tag string) {
-	for _, u := range s.unknown {
-		if u == tag {
-			return
-		}
-	}
-	s.unknown = append(s.unknown, tag)
 }

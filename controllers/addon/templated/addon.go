@@ -56,6 +56,7 @@ type instance struct {
 	// when an instance that is being deleted can no longer be rendered.
 	last *instance
 
+	// rendered is true once result and err are known.
 	rendered bool
 	result   template.Result
 	err      error
@@ -198,11 +199,11 @@ func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certific
 			continue
 		}
 		namespace := cmp.Or(g.SigningCA.Namespace, operatorv1.NamespaceHub)
+		var authority registration.Authority
 		secret, err := typed.Get[corev1.Secret](ctx, r.client, secrets, namespace, g.SigningCA.Name)
-		if err != nil {
-			return nil, fmt.Errorf("reading the authority, Secret %s/%s: %w", namespace, g.SigningCA.Name, err)
+		if err == nil {
+			authority, err = registration.ReadAuthority(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		}
-		authority, err := registration.ReadAuthority(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		if err != nil {
 			return nil, fmt.Errorf("reading the authority, Secret %s/%s: %w", namespace, g.SigningCA.Name, err)
 		}
@@ -213,29 +214,19 @@ func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certific
 
 // broken is an add-on for which something does not exist: nothing of it changes, and its
 // conditions report why.
-type broken struct {
-	instance
-	why error
-}
+type broken struct{ instance }
 
-// Manifests returns why the add-on is broken.
-func (b *broken) Manifests(context.Context, addonkit.Instance) ([]runtime.Object, error) {
-	return nil, b.why
+func newBroken(name string, why error) *broken {
+	return &broken{instance{name: name, rendered: true, err: why}}
 }
 
 // Registrations returns why the add-on is broken.
 func (b *broken) Registrations(context.Context, addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
-	return nil, b.why
+	return nil, b.err
 }
 
 // Inputs returns none, so that each pass runs: what is missing may appear.
 func (*broken) Inputs(addonkit.Instance) (string, bool) { return "", false }
-
-// ManifestConfigs returns none.
-func (*broken) ManifestConfigs(addonkit.Instance) []workv1.ManifestConfigOption { return nil }
-
-// Warnings returns none; there is the error.
-func (*broken) Warnings(addonkit.Instance) []string { return nil }
 
 // named returns the metadata of an object that was read from its content.
 func named(at addonv1alpha1.ConfigReferent) metav1.ObjectMeta {

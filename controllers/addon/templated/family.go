@@ -6,14 +6,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	addoninstance "github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -63,14 +66,12 @@ func newFamily(client dynamic.Interface, clk clock.PassiveClock, c contents, g g
 func (f *family) setListed(addOn string, listed bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.listing[addOn] == listed {
-		return false
+	before := f.listing[addOn]
+	f.listing[addOn] = listed
+	if !listed {
+		delete(f.listing, addOn)
 	}
-	delete(f.listing, addOn)
-	if listed {
-		f.listing[addOn] = true
-	}
-	return true
+	return before != listed
 }
 
 // usesTemplates reports whether an add-on is defined by templates, with or without a default.
@@ -101,7 +102,7 @@ func (f *family) addOnOf(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, 
 		case err != nil && last != nil:
 			return f.withCredentials(last), true
 		case err != nil:
-			return &broken{instance{name: a.Name}, err}, true
+			return newBroken(a.Name, err), true
 		}
 		if _, waits := spec.(later); waits {
 			return nil, false
@@ -112,7 +113,7 @@ func (f *family) addOnOf(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, 
 	}
 	switch {
 	case n.template == nil && a.DeletionTimestamp != nil:
-		return &broken{instance{name: a.Name}, fmt.Errorf("ManagedClusterAddOn %s/%s: status.configReferences: names no AddOnTemplate", a.Namespace, a.Name)}, true
+		return newBroken(a.Name, fmt.Errorf("ManagedClusterAddOn %s/%s: status.configReferences: names no AddOnTemplate", a.Namespace, a.Name)), true
 	case n.template == nil:
 		return nil, false
 	}
@@ -184,7 +185,6 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	if ref.DesiredConfig != nil {
 		hash = ref.DesiredConfig.SpecHash
 	}
-	who := reconcile.Key{Namespace: a.Namespace, Name: a.Name}
 	switch given, err := f.given(a, at); {
 	case err != nil:
 		return nil, err
@@ -202,6 +202,7 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	if last {
 		return f.lastOf(at)
 	}
+	who := reconcile.KeyOf(a)
 	f.setWaiting(at, who, true) // before reading: any later change then requeues the instance
 	content, there := f.contents.Get(at)
 	switch {
@@ -222,14 +223,14 @@ func (f *family) given(a *addonv1alpha1.ManagedClusterAddOn, at addonv1alpha1.Ad
 	if slices.Contains(a.Spec.Configs, at) {
 		return true, nil
 	}
-	f.setWaiting(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, true) // before reading
+	f.setWaiting(ofAddOn(a.Name), reconcile.KeyOf(a), true) // before reading
 	given, known, err := f.giver.Gives(context.Background(), a.Namespace, a.Name, at)
 	if err != nil {
 		return false, err
 	}
 	given = given || (a.DeletionTimestamp != nil && (!known || at.ConfigGroupResource == templates))
 	if given {
-		f.setWaiting(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, false)
+		f.setWaiting(ofAddOn(a.Name), reconcile.KeyOf(a), false)
 	}
 	return given, nil
 }
@@ -291,29 +292,15 @@ func (f *family) hold(what, spec any) {
 func (f *family) setWaiting(at addonv1alpha1.AddOnConfig, who reconcile.Key, waits bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !waits {
-		delete(f.waiting[at], who)
-		if len(f.waiting[at]) == 0 {
-			delete(f.waiting, at)
-		}
-		return
-	}
-	if f.waiting[at] == nil {
-		f.waiting[at] = map[reconcile.Key]bool{}
-	}
-	f.waiting[at][who] = true
+	addoninstance.SetMember(f.waiting, at, who, waits)
 }
 
 // takeWaiting returns the instances that wait for an object, and drops them.
 func (f *family) takeWaiting(at addonv1alpha1.AddOnConfig) []reconcile.Key {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []reconcile.Key
-	for who := range f.waiting[at] {
-		out = append(out, who)
-	}
-	delete(f.waiting, at)
-	return out
+	defer delete(f.waiting, at)
+	return slices.Collect(maps.Keys(f.waiting[at]))
 }
 
 // show returns kind and name of a configuration, for example "AddOnTemplate hello".
@@ -331,10 +318,8 @@ func slim(c *clusterv1.ManagedCluster) {
 		meta.Annotations = map[string]string{clusterv1.AnnotationImageRegistries: registries}
 	}
 	var conditions []metav1.Condition
-	for _, have := range c.Status.Conditions {
-		if have.Type == clusterv1.ConditionAvailable {
-			conditions = append(conditions, metav1.Condition{Type: have.Type, Status: have.Status})
-		}
+	if have := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable); have != nil {
+		conditions = []metav1.Condition{{Type: have.Type, Status: have.Status}}
 	}
 	*c = clusterv1.ManagedCluster{
 		TypeMeta: c.TypeMeta, ObjectMeta: meta, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: c.Spec.HubAcceptsClient},

@@ -3,6 +3,7 @@
 package templated
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/client-go/dynamic"
@@ -41,26 +42,17 @@ func Register(m *manager.Manager, c Config) {
 		Name: Name, Find: f.addOnOf, Label: addonv1alpha1.LabelAddOnTemplateName, Slim: slim,
 	})
 	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, func(old, current *addonv1alpha1.ClusterManagementAddOn) {
-		name := ""
-		if current != nil {
-			name = current.Name
-		} else {
-			name = old.Name
-		}
-		if f.setListed(name, usesTemplates(current)) {
+		if name := cmp.Or(current, old).Name; f.setListed(name, usesTemplates(current)) {
 			many.LookAll(name)
 		}
 	})
-	c.Contents.OnChange(func(at addonv1alpha1.AddOnConfig) {
+	look := func(at addonv1alpha1.AddOnConfig) {
 		for _, who := range f.takeWaiting(at) {
 			many.Look(who)
 		}
-	})
-	c.AddOns.OnConcern(func(name string) {
-		for _, who := range f.takeWaiting(ofAddOn(name)) {
-			many.Look(who)
-		}
-	})
+	}
+	c.Contents.OnChange(look)
+	c.AddOns.OnConcern(func(name string) { look(ofAddOn(name)) })
 	c.OnGrant(many.Regrant)
 	m.AddLoops(many.Loops(), func(ctx context.Context) error {
 		if err := c.Contents.WaitSynced(ctx); err != nil {

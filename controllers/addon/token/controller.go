@@ -42,21 +42,18 @@ type Config struct {
 
 // Controller is the loop. Its keys are the keys of ManagedClusterAddOns.
 type Controller struct {
-	reader    manager.Reader
-	clock     clock.PassiveClock
-	exec      *reconcile.Executor
-	instances *instance.Index
-	accounts  *parts[corev1.ServiceAccount]
-	roles     *parts[rbacv1.Role]
-	bindings  *parts[rbacv1.RoleBinding]
-	refused   *reconcile.Refusals
+	Config
+	reader                    manager.Reader
+	exec                      *reconcile.Executor
+	accounts, roles, bindings *parts
+	refused                   *reconcile.Refusals
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	queue, using := reconcile.NewQueue(Name), newUsers()
 	controller := &Controller{
-		reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Manager, Name, c.Clock), instances: c.Instances,
+		Config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Manager, Name, c.Clock), refused: reconcile.NewRefusals(queue),
 		accounts: newParts(c.Client, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), registration.ReadTokenAccount, queue.Add),
 		roles:    newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("roles"), registration.ReadTokenRole, queue.Add),
 		bindings: newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), registration.ReadTokenBinding, queue.Add),
@@ -69,9 +66,7 @@ func Register(m *manager.Manager, c Config) {
 		using.record(key, there && a.Token)
 		queue.Add(key)
 	})
-	refused := reconcile.NewRefusals(queue)
-	controller.refused = refused
-	c.OnGrant(refused.Again)
+	c.OnGrant(controller.refused.Again)
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if accepted(old) == accepted(current) {
 			return
@@ -88,14 +83,13 @@ func accepted(mc *clusterv1.ManagedCluster) bool { return mc != nil && mc.Spec.H
 // Reconcile creates, updates or removes what the token driver needs for one add-on on one
 // cluster.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	for _, wait := range []func(context.Context) error{c.instances.WaitInstances, c.accounts.WaitSynced, c.roles.WaitSynced, c.bindings.WaitSynced} {
+	for _, wait := range []func(context.Context) error{c.Instances.WaitInstances, c.accounts.WaitSynced, c.roles.WaitSynced, c.bindings.WaitSynced} {
 		if err := wait(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	a, there := c.instances.Get(key)
-	before := object(key, a)
-	result, err := reconcile.Run(ctx, c.exec, before, func(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn) (registration.TokenState, error) {
+	a, there := c.Instances.Get(key)
+	result, err := reconcile.Run(ctx, c.exec, object(key, a), func(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn) (registration.TokenState, error) {
 		return c.gather(ctx, o, there)
 	}, registration.DecideToken)
 	c.refused.Note(key, apierrors.IsForbidden(err))
@@ -125,7 +119,7 @@ func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedCluster
 	account, role := registration.TokenNames(o.Name)
 	s := registration.TokenState{
 		Account: c.accounts.known(o.Namespace, account), Role: c.roles.known(o.Namespace, role), Binding: c.bindings.known(o.Namespace, role),
-		Allow: hubconfig.AllowTokenDriver, Now: c.clock.Now(),
+		Allow: hubconfig.AllowTokenDriver, Now: c.Clock.Now(),
 	}
 	if !there {
 		return s, nil
@@ -144,19 +138,18 @@ func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedCluster
 	if !accepted(s.Cluster) || o.DeletionTimestamp != nil {
 		return s, nil
 	}
-	var err error
-	if s.Account == nil {
-		if s.Account, err = c.accounts.live(ctx, o.Namespace, account); err != nil {
+	for _, p := range []struct {
+		part *(*registration.TokenPart)
+		of   *parts
+		name string
+	}{{&s.Account, c.accounts, account}, {&s.Role, c.roles, role}, {&s.Binding, c.bindings, role}} {
+		if *p.part != nil {
+			continue
+		}
+		var err error
+		if *p.part, err = p.of.live(ctx, o.Namespace, p.name); err != nil {
 			return s, err
 		}
 	}
-	if s.Role == nil {
-		if s.Role, err = c.roles.live(ctx, o.Namespace, role); err != nil {
-			return s, err
-		}
-	}
-	if s.Binding == nil {
-		s.Binding, err = c.bindings.live(ctx, o.Namespace, role)
-	}
-	return s, err
+	return s, nil
 }

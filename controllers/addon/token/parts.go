@@ -6,11 +6,11 @@ import (
 	"context"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -19,11 +19,10 @@ import (
 )
 
 // parts caches the objects of one kind that carry the label of the token driver.
-type parts[T any] struct {
+type parts struct {
 	*watch.Collection[registration.TokenPart]
-	client   dynamic.Interface
-	resource schema.GroupVersionResource
-	read     func(*T) (registration.TokenPart, bool)
+	// live reads the object with this name, whoever created it; nil if there is none.
+	live func(ctx context.Context, namespace, name string) (*registration.TokenPart, error)
 }
 
 // newParts returns an empty collection. changed is called with the instance whose object was
@@ -31,8 +30,8 @@ type parts[T any] struct {
 func newParts[T any](
 	client dynamic.Interface, resource schema.GroupVersionResource, read func(*T) (registration.TokenPart, bool),
 	changed func(reconcile.Key),
-) *parts[T] {
-	p := &parts[T]{client: client, resource: resource, read: read}
+) *parts {
+	p := &parts{}
 	p.Collection = watch.New(watch.Options[registration.TokenPart]{
 		Client: client, Resource: resource, LabelSelector: addonv1alpha1.LabelTokenInfrastructure + "=true",
 		Keep: func(u *unstructured.Unstructured) (registration.TokenPart, bool) {
@@ -43,6 +42,17 @@ func newParts[T any](
 			return read(o)
 		},
 	})
+	p.live = func(ctx context.Context, namespace, name string) (*registration.TokenPart, error) {
+		o, err := typed.Get[T](ctx, client, resource, namespace, name)
+		if err != nil {
+			return nil, reconcile.IgnoreNotFound(err)
+		}
+		part, ok := read(o)
+		if !ok {
+			return nil, nil
+		}
+		return &part, nil
+	}
 	p.OnChange(func(key reconcile.Key) {
 		if addOn, ok := registration.TokenAddOn(resource, key.Name); ok {
 			changed(reconcile.Key{Namespace: key.Namespace, Name: addOn})
@@ -53,27 +63,11 @@ func newParts[T any](
 
 // known returns the cached object with this name, which carries the label; nil if there is
 // none.
-func (p *parts[T]) known(namespace, name string) *registration.TokenPart {
+func (p *parts) known(namespace, name string) *registration.TokenPart {
 	if part, ok := p.Get(reconcile.Key{Namespace: namespace, Name: name}); ok {
 		return &part
 	}
 	return nil
-}
-
-// live reads the object with this name, whoever created it; nil if there is none.
-func (p *parts[T]) live(ctx context.Context, namespace, name string) (*registration.TokenPart, error) {
-	o, err := typed.Get[T](ctx, p.client, p.resource, namespace, name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	part, ok := p.read(o)
-	if !ok {
-		return nil, nil
-	}
-	return &part, nil
 }
 
 // users holds the instances that use the token driver, by cluster. Its methods are safe for
@@ -88,17 +82,7 @@ func newUsers() *users { return &users{by: map[string]map[string]bool{}} }
 func (u *users) record(key reconcile.Key, uses bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case uses && u.by[key.Namespace] == nil:
-		u.by[key.Namespace] = map[string]bool{key.Name: true}
-	case uses:
-		u.by[key.Namespace][key.Name] = true
-	default:
-		delete(u.by[key.Namespace], key.Name)
-		if len(u.by[key.Namespace]) == 0 {
-			delete(u.by, key.Namespace)
-		}
-	}
+	instance.SetMember(u.by, key.Namespace, key.Name, uses)
 }
 
 func (u *users) of(cluster string) []reconcile.Key {

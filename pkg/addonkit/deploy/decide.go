@@ -41,19 +41,17 @@ func Decide(s State) reconcile.Plan {
 		Reason: addonv1alpha1.ReasonManifestWorkApplyFailed, ObservedGeneration: s.AddOn.Generation,
 	}
 	var err error
-	if d.parts, err = s.sortOut(); s.AddOn.DeletionTimestamp == nil {
-		if err == nil {
-			err = d.keep()
-		}
+	d.parts, err = s.sortOut()
+	switch {
+	case s.AddOn.DeletionTimestamp != nil:
 		if err != nil {
-			return d.failed(err)
+			d.unrendered = err.Error()
 		}
-		return d.plan
+		err = d.advanceDeletion()
+	case err == nil:
+		err = d.keep()
 	}
 	if err != nil {
-		d.unrendered = err.Error()
-	}
-	if err := d.advanceDeletion(); err != nil {
 		return d.failed(err)
 	}
 	return d.plan
@@ -63,10 +61,9 @@ func Decide(s State) reconcile.Plan {
 func (d *draft) failed(err error) reconcile.Plan {
 	d.object = d.AddOn.DeepCopy()
 	d.plan = reconcile.Plan{Object: d.object, Order: reconcile.Parallel, RequeueAfter: addonkit.RetryDelay}
-	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
-		if kind == addonv1alpha1.ConditionManifestApplied || d.Hosting != nil {
-			d.setCondition(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
-		}
+	d.setCondition(addonv1alpha1.ConditionManifestApplied, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
+	if d.Hosting != nil {
+		d.setCondition(addonv1alpha1.ConditionHostingManifestApplied, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
 	}
 	return d.plan
 }
@@ -113,11 +110,10 @@ func (d *draft) finalizers() {
 		addonv1alpha1.FinalizerHostingManifests: there || (d.Hosting == nil && len(deployed) > 0),
 	}
 	for _, f := range ours {
-		if want[f] && !slices.Contains(d.object.Finalizers, f) {
-			d.object.Finalizers = append(d.object.Finalizers, f)
-		}
 		if !want[f] {
 			d.release(f)
+		} else if !d.has(f) {
+			d.object.Finalizers = append(d.object.Finalizers, f)
 		}
 	}
 	d.release(deprecated...)
@@ -224,10 +220,7 @@ func (d *draft) setHostingValidity() {
 	invalid := func(problem, fix string) {
 		d.setCondition(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid, fmt.Sprintf(
 			"hosting cluster %s is not a managed cluster of the hub: %s; %s, or change annotation %s",
-			d.Hosting.Name,
-			problem,
-			fix,
-			addonv1alpha1.AnnotationHostingClusterName))
+			d.Hosting.Name, problem, fix, addonv1alpha1.AnnotationHostingClusterName))
 	}
 	switch {
 	case d.Hosting == nil:

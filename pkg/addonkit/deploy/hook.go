@@ -54,13 +54,11 @@ func (d *draft) advanceDeletion() error {
 		return d.abandon("there is no ManagedCluster " + d.AddOn.Namespace)
 	}
 	hooks := d.hooks()
+	// Then all have run; their works may be gone already and are not created again.
 	said := apimeta.IsStatusConditionTrue(d.AddOn.Status.Conditions, addonv1alpha1.ConditionHookManifestCompleted)
 	var blockers, completed []string
-	for i := range hooks {
+	for i := 0; i < len(hooks) && !said; i++ {
 		h := &hooks[i]
-		if said {
-			continue // all have run; their works may be gone already and are not created again
-		}
 		if err := d.run(h); err != nil {
 			return err
 		}
@@ -93,24 +91,19 @@ func (d *draft) advanceDeletion() error {
 // hooks returns those that the instance still waits for.
 func (d *draft) hooks() []hook {
 	var out []hook
-	if d.has(addonv1alpha1.FinalizerPreDelete) {
-		p := d.managedPlace()
-		out = append(out, hook{place: p, finalizer: addonv1alpha1.FinalizerPreDelete, manifests: d.managedHooks, cluster: d.Cluster, live: d.hookOf(p)})
+	add := func(p place, finalizer string, manifests []addonkit.Manifest, cluster *clusterv1.ManagedCluster) {
+		out = append(out, hook{place: p, finalizer: finalizer, manifests: manifests, cluster: cluster, live: d.hookOf(p)})
 	}
-	if d.has(addonv1alpha1.FinalizerHostingPreDelete) {
-		if !d.valid() {
-			d.removeHooks()
-			d.release(addonv1alpha1.FinalizerHostingPreDelete)
-			return out
-		}
-		p := d.hostingPlace()
-		out = append(out, hook{
-			place:     p,
-			finalizer: addonv1alpha1.FinalizerHostingPreDelete,
-			manifests: d.hostingHooks,
-			cluster:   d.Hosting.Cluster,
-			live:      d.hookOf(p),
-		})
+	if d.has(addonv1alpha1.FinalizerPreDelete) {
+		add(d.managedPlace(), addonv1alpha1.FinalizerPreDelete, d.managedHooks, d.Cluster)
+	}
+	switch {
+	case !d.has(addonv1alpha1.FinalizerHostingPreDelete):
+	case d.valid():
+		add(d.hostingPlace(), addonv1alpha1.FinalizerHostingPreDelete, d.hostingHooks, d.Hosting.Cluster)
+	default:
+		d.removeHooks()
+		d.release(addonv1alpha1.FinalizerHostingPreDelete)
 	}
 	return out
 }

@@ -70,10 +70,7 @@ func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	}
 	largestFirst(fresh)
 	for _, m := range fresh {
-		to := roomiest(slots)
-		if to == nil || to.size+m.Bytes() > budget {
-			to = ending(slots, m)
-		}
+		to := slotFor(m, slots)
 		if to == nil {
 			to = &slot{index: freeIndex(slots)}
 			slots = append(slots, to)
@@ -122,25 +119,17 @@ func largestFirst(list []addonkit.Manifest) {
 	})
 }
 
-// roomiest returns the open slot with the most space, or nil if there is none.
-func roomiest(slots []*slot) *slot {
-	var best *slot
+// slotFor returns the open slot with the most space, or else the first slot that is being
+// deleted, if it could hold the manifest; nil if none could.
+func slotFor(m addonkit.Manifest, slots []*slot) (best *slot) {
 	for _, s := range slots {
-		if s.open() && (best == nil || s.size < best.size) {
+		switch {
+		case s.size+m.Bytes() > budget:
+		case best == nil, s.open() && (!best.open() || s.size < best.size):
 			best = s
 		}
 	}
 	return best
-}
-
-// ending returns the first slot that is being deleted and could hold the manifest, or nil.
-func ending(slots []*slot, m addonkit.Manifest) *slot {
-	for _, s := range slots {
-		if !s.open() && s.size+m.Bytes() <= budget {
-			return s
-		}
-	}
-	return nil
 }
 
 func freeIndex(slots []*slot) int {

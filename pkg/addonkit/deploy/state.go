@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -66,10 +67,7 @@ func (s State) ready() bool {
 // deadline returns when a deletion stops waiting; false means never. The user's annotation
 // overrides the add-on's option; one that is not a duration is ignored.
 func (s State) deadline() (time.Time, bool) {
-	wait := s.Options.HookDeadline
-	if wait == 0 {
-		wait = addonkit.DefaultHookDeadline
-	}
+	wait := cmp.Or(s.Options.HookDeadline, addonkit.DefaultHookDeadline)
 	if d, err := time.ParseDuration(s.AddOn.Annotations[addonv1alpha1.AnnotationHookDeadline]); err == nil {
 		wait = d
 	}
@@ -104,10 +102,8 @@ func (s State) sortOut() (parts, error) {
 			case addonv1alpha1.HostedManifestLocationNone:
 				continue
 			default:
-				return parts{}, fmt.Errorf(
-					"%s: annotation %s: %q is not a location; use managed, hosting or none",
-					m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where,
-				)
+				return parts{}, fmt.Errorf("%s: annotation %s: %q is not a location; use managed, hosting or none",
+					m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where)
 			}
 		}
 		list := &p.managed
@@ -143,9 +139,7 @@ func trouble(c *clusterv1.ManagedCluster) string {
 	if !c.Spec.HubAcceptsClient {
 		return fmt.Sprintf("cluster %s is not accepted: an administrator has to accept it", c.Name)
 	}
-	if available := apimeta.FindStatusCondition(
-		c.Status.Conditions, clusterv1.ConditionAvailable,
-	); available != nil && available.Status == metav1.ConditionUnknown {
+	if apimeta.IsStatusConditionPresentAndEqual(c.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown) {
 		return fmt.Sprintf("cluster %s is not reachable", c.Name)
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -205,13 +206,11 @@ func owners(live, want *workv1.ManifestWork) []metav1.OwnerReference {
 	if at < 0 {
 		return append(out, own)
 	}
-	if have := out[at]; have.UID != own.UID || !isTrue(have.Controller) {
+	if have := out[at]; have.UID != own.UID || !ptr.Deref(have.Controller, false) {
 		out[at] = own
 	}
 	return out
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // patchOf returns the merge patch that brings a work to its desired state. Unwanted fields
 // are set to null, because a merge patch leaves other fields alone.

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
+
 	"regexp"
 	"strings"
 	"text/template"
@@ -76,11 +76,8 @@ func hidden(r rune) bool {
 
 // quote returns a single value as a quoted text.
 func quote(value any) (string, error) {
-	switch reflect.ValueOf(value).Kind() {
-	case reflect.Invalid:
-		return "", errors.New("it has no value; test it with if, or give it a default")
-	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
-		return "", errors.New("it is not a single value; print it with json")
+	if err := checkSingle(value); err != nil {
+		return "", err
 	}
 	return asJSON(fmt.Sprint(value))
 }

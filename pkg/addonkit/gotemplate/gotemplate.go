@@ -4,6 +4,7 @@ package gotemplate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ func New(c Config) (*AddOn, error) {
 	if c.Files == nil {
 		return nil, errors.New("templates of the add-on: files: must be set; embed the folder of the manifests")
 	}
-	if c.Dir == "" {
-		c.Dir = "."
-	}
+	c.Dir = cmp.Or(c.Dir, ".")
 	files, err := fs.Sub(c.Files, c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the templates of the add-on: %w", err)

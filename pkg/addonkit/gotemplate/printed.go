@@ -58,18 +58,23 @@ func escapes(pipe *parse.PipeNode) bool {
 // printed returns a value that is safe as it is in plain, quoted and flow YAML, and refuses
 // any other, without quoting it.
 func printed(value any) (any, error) {
-	v := reflect.ValueOf(value)
-	switch v.Kind() {
-	case reflect.Invalid:
-		return nil, errors.New("it has no value; test it with if, or give it a default")
-	case reflect.String:
+	if v := reflect.ValueOf(value); v.Kind() == reflect.String {
 		if what := unfit(v.String()); what != "" {
 			return nil, fmt.Errorf("its text has %s, which would change the YAML around it; print it with json or quote", what)
 		}
-	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
-		return nil, errors.New("it is not a single value; print it with json")
 	}
-	return value, nil
+	return value, checkSingle(value)
+}
+
+// checkSingle refuses what is not a single value.
+func checkSingle(value any) error {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Invalid:
+		return errors.New("it has no value; test it with if, or give it a default")
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
+		return errors.New("it is not a single value; print it with json")
+	}
+	return nil
 }
 
 // Characters that have a meaning in YAML: anywhere, and at the start of a text.
@@ -80,25 +85,19 @@ const (
 
 // unfit describes what in a text could change the YAML around it, or returns "".
 func unfit(text string) string {
-	if strings.ContainsFunc(text, hidden) {
+	switch at := strings.IndexAny(text, signs); {
+	case strings.ContainsFunc(text, hidden):
 		return "a line break or control character"
-	}
-	if at := strings.IndexAny(text, signs); at >= 0 {
+	case at >= 0:
 		return "the character " + text[at:at+1]
-	}
-	if strings.Contains(text, ": ") || strings.HasSuffix(text, ":") {
+	case strings.Contains(text, ": ") || strings.HasSuffix(text, ":"):
 		return "a colon before a space"
-	}
-	if strings.TrimSpace(text) != text {
+	case strings.TrimSpace(text) != text:
 		return "a space at its start or end"
-	}
-	if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") {
+	case strings.HasPrefix(text, "---") || strings.HasPrefix(text, "..."):
 		return "the marker " + text[:3] + " at its start"
-	}
-	if text == "-" || text == "?" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "? ") {
-		return "the character " + text[:1] + " at its start"
-	}
-	if text != "" && strings.Contains(openingSigns, text[:1]) {
+	case text == "-" || text == "?" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "? "),
+		text != "" && strings.Contains(openingSigns, text[:1]):
 		return "the character " + text[:1] + " at its start"
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -39,26 +40,18 @@ type State struct {
 // Set writes the health mode and condition to into, which is a copy that becomes the object
 // of a plan. What health does not decide stays as it is.
 func Set(s State, into *addonv1alpha1.ManagedClusterAddOn) {
-	mode, ok := modeOf(s.Health)
-	if !ok {
+	switch s.Health.Mode {
+	case addonkit.HealthLease:
+		into.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeLease
+	case addonkit.HealthWork, addonkit.HealthDeployments, addonkit.HealthWorkloads, addonkit.HealthNone:
+		into.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
+	default:
 		return
 	}
-	into.Status.HealthCheck.Mode = mode
 	if c := s.condition(); c != nil {
 		c.Type, c.ObservedGeneration = addonv1alpha1.ConditionAvailable, s.AddOn.Generation
 		reconcile.SetCondition(&into.Status.Conditions, *c, s.Now)
 	}
-}
-
-// modeOf returns the health check mode of the instance; false leaves it as it is.
-func modeOf(h addonkit.Health) (addonv1alpha1.HealthCheckMode, bool) {
-	switch h.Mode {
-	case addonkit.HealthLease:
-		return addonv1alpha1.HealthCheckModeLease, true
-	case addonkit.HealthWork, addonkit.HealthDeployments, addonkit.HealthWorkloads, addonkit.HealthNone:
-		return addonv1alpha1.HealthCheckModeCustomized, true
-	}
-	return "", false
 }
 
 // condition returns the condition to write, or nil for none.
@@ -74,12 +67,13 @@ func (s State) condition() *metav1.Condition {
 			return c
 		}
 	}
-	probes := s.probes()
+	available := fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name)
+	probes := probesOf(s.Health, s.Manifests)
 	switch {
 	case len(probes) == 0 && s.Health.Mode == addonkit.HealthWork:
 		return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonWorkApplied, addonv1alpha1.MessageWorkApplied+lookedAt)
 	case len(probes) == 0:
-		return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name)+lookedAt)
+		return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, available+lookedAt)
 	}
 	results, missing := s.results(probes)
 	if len(missing) > 0 {
@@ -88,22 +82,17 @@ func (s State) condition() *metav1.Condition {
 	if err := s.check(results); err != nil {
 		return newCondition(metav1.ConditionFalse, addonv1alpha1.ReasonProbeUnavailable, fmt.Sprintf(addonv1alpha1.MessageProbeUnavailable, err))
 	}
-	return s.available()
+	return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, available)
 }
 
 // lost reports whether the state of the cluster is unknown: the hub then sets the condition
 // of all its add-ons.
 func (s State) lost() bool {
-	c := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable)
-	return c != nil && c.Status == metav1.ConditionUnknown
+	return apimeta.IsStatusConditionPresentAndEqual(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown)
 }
 
 func newCondition(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 	return &metav1.Condition{Status: status, Reason: reason, Message: message}
-}
-
-func (s State) available() *metav1.Condition {
-	return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name))
 }
 
 // worksProblem returns what keeps the works from answering, or nil.
@@ -131,9 +120,7 @@ func (s State) worksProblem() *metav1.Condition {
 	return newCondition(worst, addonv1alpha1.ReasonWorkNotApplied, addonv1alpha1.MessageWorkNotApplied)
 }
 
-// probes returns the objects to probe and the values to read of them.
-func (s State) probes() []addonkit.Probe { return probesOf(s.Health, s.Manifests) }
-
+// probesOf returns the objects to probe and the values to read of them.
 func probesOf(h addonkit.Health, manifests []addonkit.Manifest) []addonkit.Probe {
 	switch h.Mode {
 	case addonkit.HealthWork:
@@ -144,23 +131,22 @@ func probesOf(h addonkit.Health, manifests []addonkit.Manifest) []addonkit.Probe
 	}
 	var out []addonkit.Probe
 	for _, m := range manifests {
-		if deployment(m) || (h.Mode == addonkit.HealthWorkloads && daemonSet(m)) {
+		if isProbed(m, h.Mode) {
 			out = append(out, addonkit.Probe{Resource: m.Resource(), Rules: []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}}})
 		}
 	}
 	return out
 }
 
-// deployment reports whether a manifest is a Deployment that should have replicas.
-func deployment(m addonkit.Manifest) bool {
+// isProbed reports whether a manifest is a DaemonSet, if the mode reads them, or a Deployment
+// that should have replicas.
+func isProbed(m addonkit.Manifest, mode addonkit.HealthMode) bool {
 	if m.Group != "apps" || m.Kind != "Deployment" {
-		return false
+		return m.Group == "apps" && m.Kind == "DaemonSet" && mode == addonkit.HealthWorkloads
 	}
 	replicas, found, err := unstructured.NestedInt64(m.Object.Object, "spec", "replicas")
 	return !found || err != nil || replicas != 0
 }
-
-func daemonSet(m addonkit.Manifest) bool { return m.Group == "apps" && m.Kind == "DaemonSet" }
 
 // Configs returns the manifest options that make the works report the probed values.
 func Configs(h addonkit.Health, manifests []addonkit.Manifest) []workv1.ManifestConfigOption {
@@ -178,12 +164,8 @@ func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing 
 		answered := false
 		for _, w := range s.Works {
 			for _, m := range w.Status.ResourceStatus.Manifests {
-				at := workv1.ResourceIdentifier{
-					Group:     m.ResourceMeta.Group,
-					Resource:  m.ResourceMeta.Resource,
-					Namespace: m.ResourceMeta.Namespace,
-					Name:      m.ResourceMeta.Name,
-				}
+				meta := m.ResourceMeta
+				at := workv1.ResourceIdentifier{Group: meta.Group, Resource: meta.Resource, Namespace: meta.Namespace, Name: meta.Name}
 				if len(m.StatusFeedback.Values) == 0 || !addonkit.Matches(p.Resource, at) {
 					continue
 				}
@@ -202,14 +184,7 @@ func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing 
 
 // show formats a resource as "deployments.apps default/web".
 func show(r workv1.ResourceIdentifier) string {
-	kind, name := r.Resource, r.Name
-	if r.Group != "" {
-		kind += "." + r.Group
-	}
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + name
-	}
-	return kind + " " + name
+	return schema.GroupResource{Group: r.Group, Resource: r.Resource}.String() + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
 // check evaluates the values; an error is why the add-on is not available.

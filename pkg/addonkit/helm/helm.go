@@ -3,6 +3,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,7 @@ func New(c Config) (*AddOn, error) {
 	if c.Files == nil {
 		return nil, errors.New("chart of the add-on: files: must be set; embed the folder of Chart.yaml")
 	}
-	if c.Dir == "" {
-		c.Dir = "."
-	}
+	c.Dir = cmp.Or(c.Dir, ".")
 	a := &AddOn{config: c}
 	dir, err := fs.Sub(c.Files, c.Dir)
 	if err != nil {
@@ -207,10 +206,7 @@ func objects(c *chart.Chart, rendered map[string]string) ([]runtime.Object, erro
 // manifest reports whether an object belongs to the add-on; a test hook does not, and any
 // other hook is an error.
 func manifest(o runtime.Object) (bool, error) {
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return true, nil
-	}
+	u := o.(*unstructured.Unstructured) // as ReadYAML returns
 	hooks := u.GetAnnotations()[hookAnnotation]
 	if hooks == "" {
 		return true, nil

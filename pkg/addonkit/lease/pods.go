@@ -59,10 +59,8 @@ func Pods(client dynamic.Interface, namespace, selector string) (Check, error) {
 // podProblem returns why a pod does not count, or "" if it does.
 func podProblem(u *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-	if phase == string(corev1.PodSucceeded) {
-		return ""
-	}
-	if phase == string(corev1.PodRunning) && u.GetDeletionTimestamp() == nil && isTrue(u, string(corev1.PodReady)) {
+	if phase == string(corev1.PodSucceeded) ||
+		phase == string(corev1.PodRunning) && u.GetDeletionTimestamp() == nil && isTrue(u, string(corev1.PodReady)) {
 		return ""
 	}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {

@@ -6,13 +6,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
+
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,16 +88,15 @@ func Decide(s State) reconcile.Plan {
 	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
 	}
-	if stranger != "" {
+	switch {
+	case stranger != "":
 		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, stranger)
-		return plan
-	}
-	if s.unplaced() {
+	case s.unplaced():
 		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending,
 			"waiting for condition "+addonv1alpha1.ConditionConfigured+": the configurations may say where the add-on runs, and its credentials come there")
-		return plan
+	default:
+		s.register(&plan, object)
 	}
-	s.register(&plan, object)
 	return plan
 }
 
@@ -107,10 +107,8 @@ func (s State) stranger() string {
 	name := s.AddOn.Namespace
 	switch {
 	case s.Cluster == nil:
-		return fmt.Sprintf(
-			"there is no ManagedCluster %s, so nothing is deployed and no permissions are granted; join the cluster under this name, or delete the add-on",
-			name,
-		)
+		return fmt.Sprintf("there is no ManagedCluster %s, so nothing is deployed and no permissions are granted; "+
+			"join the cluster under this name, or delete the add-on", name)
 	case !s.Cluster.Spec.HubAcceptsClient:
 		return fmt.Sprintf("cluster %s is not accepted, so its agents have no permissions on the hub until an administrator accepts it", name)
 	}
@@ -125,32 +123,30 @@ func (s State) register(plan *reconcile.Plan, object *addonv1alpha1.ManagedClust
 	} else {
 		plan.RequeueAfter = addonkit.RetryDelay
 	}
-	if fault != nil && !errors.Is(fault, addonkit.ErrSubjectNotReady) {
-		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+fault.Error())
-		return
-	}
-	wanted := Wanted(s.AddOn, s.Registrations)
-	if s.Registrar {
-		if !sameRegistrations(object.Status.Registrations, wanted) {
-			object.Status.Registrations = wanted
-		}
-		object.Status.Namespace = InstallNamespace(s.AddOn, s.Namespace)
-	} else {
-		object.Status.Registrations = nil
-	}
-	if fault != nil {
-		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, fault.Error())
-		return
-	}
-	if err := s.permit(plan, wanted); err != nil {
-		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+err.Error())
-		return
-	}
+	pending := errors.Is(fault, addonkit.ErrSubjectNotReady)
 	reason := addonv1alpha1.ReasonSetPermissionApplied
-	if !s.Registrar {
-		reason = addonv1alpha1.ReasonNilRegistration
+	if fault == nil || pending {
+		wanted := Wanted(s.AddOn, s.Registrations)
+		if !s.Registrar {
+			reason, object.Status.Registrations = addonv1alpha1.ReasonNilRegistration, nil
+		} else {
+			if !equality.Semantic.DeepEqual(object.Status.Registrations, wanted) {
+				object.Status.Registrations = wanted
+			}
+			object.Status.Namespace = InstallNamespace(s.AddOn, s.Namespace)
+		}
+		if !pending {
+			fault = s.permit(plan, wanted)
+		}
 	}
-	s.setCondition(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
+	switch {
+	case pending:
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, fault.Error())
+	case fault != nil:
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+fault.Error())
+	default:
+		s.setCondition(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
+	}
 }
 
 // contradiction returns what is wrong with the registrations by themselves: the agent of a
@@ -201,16 +197,7 @@ func InstallNamespace(addOn *addonv1alpha1.ManagedClusterAddOn, own string) stri
 	return cmp.Or(own, addOn.Spec.InstallNamespace, addonv1alpha1.DefaultInstallNamespace)
 }
 
-func sameRegistrations(a, b []addonv1alpha1.RegistrationConfig) bool {
-	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
-}
-
 // HasToken reports whether an instance uses the token driver.
 func HasToken(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	return addOn.Status.KubeClientDriver == addonv1alpha1.DriverTypeToken && kubeClient(addOn.Status.Registrations) != nil
-}
-
-// removeCondition removes a condition.
-func removeCondition(object *addonv1alpha1.ManagedClusterAddOn, kind string) {
-	apimeta.RemoveStatusCondition(&object.Status.Conditions, kind)
 }

@@ -3,6 +3,7 @@
 package registration
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -55,16 +57,14 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 		}
 		if live != nil && live.RoleRef != want.RoleRef {
 			// The role of a binding is immutable.
-			at := targetOf(bindingsResource.Resource, live)
-			plan.Writes = append(plan.Writes, reconcile.Remove{Target: at})
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(bindingsResource, live)})
 		}
 		plan.Writes = append(plan.Writes, reconcile.Apply{Object: want})
 	}
 	if len(reconcile.Of[reconcile.Apply](plan.Writes)) > 0 {
 		plan.OnFailure = &metav1.Condition{
 			Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonSetPermissionFailed,
-			Message: addonv1alpha1.MessageSetPermissionFailed + " an administrator can grant it with: " +
-				grants(roles, bindings) + ";",
+			Message:            addonv1alpha1.MessageSetPermissionFailed + " an administrator can grant it with: " + grants(roles, bindings) + ";",
 			ObservedGeneration: s.AddOn.Generation,
 		}
 	}
@@ -106,10 +106,7 @@ func (s State) wanted(to []rbacv1.Subject) (roles []*rbacv1.Role, bindings []*rb
 		return m
 	}
 	for i, p := range s.Permissions {
-		namespace, ref := p.Namespace, p.Role
-		if namespace == "" {
-			namespace = s.AddOn.Namespace
-		}
+		namespace, ref := cmp.Or(p.Namespace, s.AddOn.Namespace), p.Role
 		if ref.Name == "" {
 			if len(p.Rules) == 0 {
 				return nil, nil, fmt.Errorf("permissions[%d]: names no role and has no rules; give it one of them", i)
@@ -170,11 +167,7 @@ func resources(rule rbacv1.PolicyRule) string {
 	var out []string
 	for _, r := range rule.Resources {
 		for _, g := range rule.APIGroups {
-			if g == "" {
-				out = append(out, r)
-			} else {
-				out = append(out, r+"."+g)
-			}
+			out = append(out, schema.GroupResource{Group: g, Resource: r}.String())
 		}
 	}
 	return strings.Join(out, ",")
@@ -184,12 +177,12 @@ func resources(rule rbacv1.PolicyRule) string {
 func (s State) removeUnwanted(plan *reconcile.Plan, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) {
 	for _, b := range s.Bindings {
 		if marked(b) && findByName(bindings, b) == nil {
-			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(bindingsResource.Resource, b)})
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(bindingsResource, b)})
 		}
 	}
 	for _, r := range s.Roles {
 		if marked(r) && findByName(roles, r) == nil {
-			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(rolesResource.Resource, r)})
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(rolesResource, r)})
 		}
 	}
 }
@@ -210,11 +203,8 @@ func findByName[T metav1.Object](list []T, like metav1.Object) (none T) {
 	return list[i]
 }
 
-func targetOf(resource string, o metav1.Object) reconcile.Target {
-	return reconcile.Target{
-		Resource: rbacv1.SchemeGroupVersion.WithResource(resource), Namespace: o.GetNamespace(), Name: o.GetName(),
-		UID: o.GetUID(), Version: o.GetResourceVersion(),
-	}
+func targetOf(resource schema.GroupVersionResource, o metav1.Object) reconcile.Target {
+	return reconcile.Target{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Version: o.GetResourceVersion()}
 }
 
 // Names returns the roles and bindings that a decision would create, so that the caller can
@@ -227,11 +217,12 @@ func Names(s State) (roles, bindings []reconcile.Key) {
 	if err != nil {
 		return nil, nil
 	}
-	for _, o := range r {
-		roles = append(roles, reconcile.Key{Namespace: o.Namespace, Name: o.Name})
+	return keysOf(r), keysOf(b)
+}
+
+func keysOf[T metav1.Object](list []T) (out []reconcile.Key) {
+	for _, o := range list {
+		out = append(out, reconcile.KeyOf(o))
 	}
-	for _, o := range b {
-		bindings = append(bindings, reconcile.Key{Namespace: o.Namespace, Name: o.Name})
-	}
-	return roles, bindings
+	return out
 }

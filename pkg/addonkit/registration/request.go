@@ -93,8 +93,7 @@ func checkSubject(request *x509.CertificateRequest, addOn *addonv1alpha1.Managed
 			return fmt.Errorf("its subject has the attribute %s", a.Type)
 		}
 	}
-	user, groups, units := r.Subject.User, r.Subject.Groups, r.Subject.OrganizationUnits
-	user = cmp.Or(user, whoIs(addOn).User(addOn.Name))
+	user, groups, units := cmp.Or(r.Subject.User, whoIs(addOn).User(addOn.Name)), r.Subject.Groups, r.Subject.OrganizationUnits
 	if r.SignerName == addonv1alpha1.KubeAPIServerSigner {
 		units = nil
 		if len(groups) == 0 {
@@ -138,20 +137,18 @@ func checkNames(request *x509.CertificateRequest, dns string) error {
 
 // Open reports whether a request is still unanswered.
 func Open(csr *certificatesv1.CertificateSigningRequest) bool {
-	return !hasCondition(csr, certificatesv1.CertificateApproved) && !hasCondition(csr, certificatesv1.CertificateDenied) &&
-		!hasCondition(csr, certificatesv1.CertificateFailed)
+	return !hasCondition(csr, certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed)
 }
 
 // ToSign reports whether the add-on has to sign a request: one that is approved, has no
 // certificate, and is not for the signer of Kubernetes.
 func ToSign(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName != addonv1alpha1.KubeAPIServerSigner && len(csr.Status.Certificate) == 0 &&
-		hasCondition(csr, certificatesv1.CertificateApproved) && !hasCondition(csr, certificatesv1.CertificateDenied) &&
-		!hasCondition(csr, certificatesv1.CertificateFailed)
+		hasCondition(csr, certificatesv1.CertificateApproved) && !hasCondition(csr, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed)
 }
 
-func hasCondition(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
-	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
+func hasCondition(csr *certificatesv1.CertificateSigningRequest, kinds ...certificatesv1.RequestConditionType) bool {
+	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return slices.Contains(kinds, c.Type) })
 }
 
 // Approved returns the request with the approval.

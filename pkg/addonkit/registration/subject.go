@@ -63,11 +63,10 @@ func Wanted(addOn *addonv1alpha1.ManagedClusterAddOn, registrations []addonv1alp
 
 // kubeClient returns the registration for the API server of the hub, or nil.
 func kubeClient(registrations []addonv1alpha1.RegistrationConfig) *addonv1alpha1.RegistrationConfig {
-	i := slices.IndexFunc(registrations, func(r addonv1alpha1.RegistrationConfig) bool {
-		return r.SignerName == addonv1alpha1.KubeAPIServerSigner
-	})
-	if i < 0 {
-		return nil
+	for i := range registrations {
+		if registrations[i].SignerName == addonv1alpha1.KubeAPIServerSigner {
+			return &registrations[i]
+		}
 	}
-	return &registrations[i]
+	return nil
 }

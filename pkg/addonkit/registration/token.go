@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
@@ -55,51 +56,45 @@ func DecideToken(s TokenState) reconcile.Plan {
 	if !HasToken(s.AddOn) {
 		if s.AddOn.DeletionTimestamp == nil {
 			plan.Writes = s.leftovers()
-			removeCondition(object, addonv1alpha1.ConditionTokenInfrastructureReady)
+			apimeta.RemoveStatusCondition(&object.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady)
 		}
 		return plan
 	}
 	if s.Cluster == nil || !s.Cluster.Spec.HubAcceptsClient {
 		plan.Writes = s.leftovers()
-		s.fail(
-			object,
-			fmt.Sprintf("cluster %s is not accepted, so its agents get no tokens until an administrator accepts it", s.AddOn.Namespace),
-		)
+		s.report(object, s.failure(fmt.Sprintf("cluster %s is not accepted, so its agents get no tokens until an administrator accepts it", s.AddOn.Namespace)))
 		return plan
 	}
 	if s.AddOn.DeletionTimestamp != nil {
 		return plan // the tokens stay valid until the instance is gone
 	}
 	if other := s.foreign(); other != "" {
-		s.fail(
-			object,
-			other+" exists and was created by others, so the agent of the cluster gets no token for it; delete it if "+
-				"nothing uses it, or install the add-on under another name",
-		)
+		s.report(object, s.failure(other+" exists and was created by others, so the agent of the cluster gets no token for it; delete it if "+
+			"nothing uses it, or install the add-on under another name"))
 		plan.RequeueAfter = addonkit.RetryDelay // only what carries the mark is watched
 		return plan
 	}
 	plan.Writes, plan.Order = s.repairs(), reconcile.Strict
-	plan.OnFailure = &metav1.Condition{
-		Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionFalse,
-		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, ObservedGeneration: object.Generation,
-		Message: "What the token driver needs cannot be created. If the hub lacks the permissions, grant them with \"" + s.Allow + "\":",
-	}
+	plan.OnFailure = new(s.failure("What the token driver needs cannot be created. If the hub lacks the permissions, grant them with \"" + s.Allow + "\":"))
 	if s.Account != nil && len(plan.Writes) == 0 {
-		reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
+		s.report(object, metav1.Condition{
 			Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonTokenInfrastructureReady,
 			Message:            fmt.Sprintf(addonv1alpha1.MessageTokenInfrastructure, object.Namespace, object.Name, s.Account.UID),
 			ObservedGeneration: object.Generation,
-		}, s.Now)
+		})
 	}
 	return plan
 }
 
-func (s TokenState) fail(object *addonv1alpha1.ManagedClusterAddOn, message string) {
-	reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
+func (s TokenState) report(object *addonv1alpha1.ManagedClusterAddOn, c metav1.Condition) {
+	reconcile.SetCondition(&object.Status.Conditions, c, s.Now)
+}
+
+func (s TokenState) failure(message string) metav1.Condition {
+	return metav1.Condition{
 		Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionFalse,
-		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, Message: message, ObservedGeneration: object.Generation,
-	}, s.Now)
+		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, Message: message, ObservedGeneration: s.AddOn.Generation,
+	}
 }
 
 // leftovers removes what carries the mark of the token driver. The account goes last, and

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,7 +49,7 @@ func TokenAddOn(resource schema.GroupVersionResource, name string) (string, bool
 // ReadTokenAccount reads an account; false if its name belongs to no add-on.
 func ReadTokenAccount(o *corev1.ServiceAccount) (TokenPart, bool) {
 	p, ok := part(o, accountsResource)
-	p.Right = ok && marks(o.Labels, tokenLabels(p.AddOn))
+	p.Right = ok && labels.SelectorFromSet(tokenLabels(p.AddOn)).Matches(labels.Set(o.Labels))
 	return p, ok
 }
 
@@ -82,14 +83,4 @@ func part(o metav1.Object, resource schema.GroupVersionResource) (TokenPart, boo
 
 func (p *TokenPart) target() reconcile.Target {
 	return reconcile.Target{Resource: p.Resource, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Version: p.Version}
-}
-
-// marks reports whether labels contain the wanted ones.
-func marks(have, want map[string]string) bool {
-	for key, value := range want {
-		if have[key] != value {
-			return false
-		}
-	}
-	return true
 }

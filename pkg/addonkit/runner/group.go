@@ -57,7 +57,7 @@ type grouping[P any] struct {
 	of func(P) reconcile.Key
 	// slim, if set, drops what is not needed; false leaves the object out.
 	slim func(P) bool
-	// changed is called with what an added, changed or removed object belongs to.
+	// changed, if set, is called with what an added, changed or removed object belongs to.
 	changed func(reconcile.Key)
 }
 
@@ -80,7 +80,9 @@ func newGroup[T any, P object[T]](words *packed.Dictionary, o grouping[P]) *grou
 	g.Collection = watch.New(o.Options)
 	g.OnChange(func(key reconcile.Key) {
 		for _, owner := range g.regroup(key) {
-			o.changed(owner)
+			if o.changed != nil {
+				o.changed(owner)
+			}
 		}
 	})
 	return g
@@ -115,11 +117,10 @@ func (g *group[T, P]) unpack(k kept) P {
 
 // get returns an object, or nil if there is none.
 func (g *group[T, P]) get(key reconcile.Key) P {
-	k, ok := g.Get(key)
-	if !ok {
-		return nil
+	if k, ok := g.Get(key); ok {
+		return g.unpack(k)
 	}
-	return g.unpack(k)
+	return nil
 }
 
 // regroup indexes an object, and returns what it belongs to now and belonged to before.

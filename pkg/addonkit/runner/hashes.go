@@ -30,7 +30,7 @@ func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
 	}
 	h := &hashes{
 		kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]{},
-		queue: reconcile.NewQueue(r.name("config")), execute: r.executor("config"),
+		queue: r.queue("config", r.Workers, r.reconcileHashes), execute: r.executor("config"),
 	}
 	r.addOns.OnChange(h.queue.Add)
 	r.instances.OnChange(h.queue.Add)
@@ -43,6 +43,7 @@ func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
 			r.hashed(addonv1alpha1.AddOnConfig{ConfigGroupResource: named, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
 		})
 		h.kinds[named] = all
+		r.watched = append(r.watched, all)
 	}
 	r.hashes = h
 }
@@ -59,7 +60,7 @@ func (r *runner) hashed(at addonv1alpha1.AddOnConfig) {
 	r.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
 		for _, ref := range a.Status.ConfigReferences {
 			if d := ref.DesiredConfig; d != nil && ref.ConfigGroupResource == at.ConfigGroupResource && d.ConfigReferent == at.ConfigReferent {
-				r.hashes.queue.Add(reconcile.Key{Namespace: a.Namespace, Name: a.Name})
+				r.hashes.queue.Add(reconcile.KeyOf(a))
 			}
 		}
 		return true

@@ -4,15 +4,14 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
@@ -55,7 +54,7 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 // ask finds out what the add-on needs on the hub, and calls it only if the answer is not
 // known. Its type decides whether it is a Registrar.
 func (r *runner) ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) error {
-	key := reconcile.Key{Namespace: i.AddOn.Namespace, Name: i.AddOn.Name}
+	key := reconcile.KeyOf(i.AddOn)
 	_, registrar := addOn.(addonkit.Registrar)
 	from, traced := inputsOf(addOn, i)
 	if traced = traced && registrar; traced {
@@ -98,56 +97,45 @@ func ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *regi
 // have created them by hand.
 func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
 	roles, bindings := registration.Names(*s)
-	for _, key := range roles {
-		if r.roles == nil {
-			return fmt.Errorf("add-ons of the family %s make no roles: %s", r.id, key)
-		}
-		if _, known := r.roles.Get(key); known {
-			continue
-		}
-		o, err := get[rbacv1.Role](ctx, r, rolesAPI, key)
-		if err != nil {
-			return err
-		}
-		if o != nil {
-			s.Roles = append(s.Roles, o)
-		}
+	if len(roles) > 0 && r.roles == nil {
+		return fmt.Errorf("add-ons of the family %s make no roles: %s", r.id, roles[0])
 	}
-	for _, key := range bindings {
-		if _, known := r.bindings.Get(key); known {
-			continue
-		}
-		o, err := get[rbacv1.RoleBinding](ctx, r, bindingsAPI, key)
-		if err != nil {
-			return err
-		}
-		if o != nil {
-			s.Bindings = append(s.Bindings, o)
-		}
+	uncachedRoles, err := readMissing(ctx, r.Rights, r.roles, rolesAPI, roles)
+	if err != nil {
+		return err
 	}
-	return nil
+	uncachedBindings, err := readMissing(ctx, r.Rights, r.bindings, bindingsAPI, bindings)
+	s.Roles, s.Bindings = append(s.Roles, uncachedRoles...), append(s.Bindings, uncachedBindings...)
+	return err
 }
 
-// get reads an object live; it returns nil if there is none.
-func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionResource, key reconcile.Key) (*T, error) {
-	o, err := typed.Get[T](ctx, r.Rights, resource, key.Namespace, key.Name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// readMissing reads live those objects that are not cached, and returns those that exist.
+func readMissing[T any, P object[T]](
+	ctx context.Context, client dynamic.Interface, cached *group[T, P], resource schema.GroupVersionResource, keys []reconcile.Key,
+) (out []*T, err error) {
+	for _, key := range keys {
+		if _, known := cached.Get(key); known {
+			continue
+		}
+		o, err := typed.Get[T](ctx, client, resource, key.Namespace, key.Name)
+		switch {
+		case err == nil:
+			out = append(out, o)
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
 	}
-	return o, err
+	return out, nil
 }
 
 // hosting returns the cluster that an instance runs on instead, or nil.
 func (r *runner) hosting(addOn addonkit.AddOn, i addonkit.Instance) *deploy.Hosting {
-	h, ok := addOn.(addonkit.Hosted)
-	if !ok {
-		return nil
+	if h, ok := addOn.(addonkit.Hosted); ok {
+		if name, hosted := h.HostingCluster(i); hosted {
+			return &deploy.Hosting{Name: name, Cluster: r.cluster(name)}
+		}
 	}
-	name, hosted := h.HostingCluster(i)
-	if !hosted {
-		return nil
-	}
-	return &deploy.Hosting{Name: name, Cluster: r.cluster(name)}
+	return nil
 }
 
 // reconcileRequest answers a certificate request of the add-on.
@@ -165,19 +153,13 @@ func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (recon
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	err := r.respond(ctx, addOn, i, csr)
+	unsigned, err := r.respond(ctx, addOn, i, csr)
 	r.unanswered.Note(key, err != nil)
-	if unsigned := (*signError)(nil); apierrors.IsForbidden(err) || errors.As(err, &unsigned) {
+	if unsigned || apierrors.IsForbidden(err) {
 		return r.answering.Execute(ctx, i.AddOn, reconcile.Plan{Events: []reconcile.Event{refused(csr, err)}, RequeueAfter: addonkit.RetryDelay})
 	}
 	return reconcile.Result{}, err
 }
-
-// signError is why an add-on does not sign a request.
-type signError struct{ error }
-
-// Unwrap returns the cause.
-func (e *signError) Unwrap() error { return e.error }
 
 // refused returns the Event about a request that waits for a permission that the runner
 // lacks, or for what it is signed with.
@@ -188,24 +170,25 @@ func refused(csr *certificatesv1.CertificateSigningRequest, err error) reconcile
 	}
 }
 
-// respond approves or signs a request.
-func (r *runner) respond(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) error {
+// respond approves or signs a request; unsigned is true if the error is why the add-on does
+// not sign it.
+func (r *runner) respond(
+	ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest,
+) (unsigned bool, err error) {
 	if a, ok := addOn.(addonkit.Approver); ok && registration.Open(csr) {
 		if a.Approve(ctx, i, csr) == nil {
-			return r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
+			return false, r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
 		}
-		return nil // left to a person
+		return false, nil // left to a person
 	}
 	if a, ok := addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
-		certificate, err := a.Sign(ctx, i, csr)
-		if err != nil {
-			return &signError{fmt.Errorf("signing certificate request %s: %w", csr.Name, err)}
-		}
 		signed := csr.DeepCopy()
-		signed.Status.Certificate = certificate
-		return r.update(ctx, signed, "status")
+		if signed.Status.Certificate, err = a.Sign(ctx, i, csr); err != nil {
+			return true, fmt.Errorf("signing certificate request %s: %w", csr.Name, err)
+		}
+		return false, r.update(ctx, signed, "status")
 	}
-	return nil
+	return false, nil
 }
 
 // update writes an answer; if another client answered first, that answer stays.

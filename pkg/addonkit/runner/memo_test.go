@@ -101,7 +101,7 @@ func set(t *testing.T, c *counted) *table {
 			Conditions: []metav1.Condition{{Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionTrue, Reason: "R"}},
 		},
 	})
-	for _, w := range s.watches() {
+	for _, w := range s.watched {
 		go func() { _ = w.Run(t.Context()) }()
 		require.NoError(t, w.WaitSynced(t.Context()))
 	}

@@ -108,9 +108,9 @@ func (r *Runner) LookAll(name string) {
 
 // Loops returns the names of the loops that Run runs.
 func (r *Runner) Loops() []string {
-	out := []string{r.name("registration"), r.name("deploy"), r.name("request")}
-	if r.hashes != nil {
-		out = append(out, r.name("config"))
+	var out []string
+	for _, l := range r.loops {
+		out = append(out, l.Name)
 	}
 	return out
 }
@@ -121,29 +121,17 @@ func (r *runner) run(ctx context.Context) error {
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, w := range r.watches() {
+	for _, w := range r.watched {
 		running.Go(func() { _ = w.Run(ctx) })
 	}
-	for _, w := range r.watches() {
+	for _, w := range r.watched {
 		if err := w.WaitSynced(ctx); err != nil {
 			r.close()
 			return err
 		}
 	}
-	if r.hashes != nil {
-		running.Go(func() {
-			_ = reconcile.Loop{Name: r.name("config"), Workers: r.Workers, Reconcile: r.reconcileHashes}.Run(ctx, r.hashes.queue)
-		})
-	}
-	for _, l := range []struct {
-		loop  reconcile.Loop
-		queue *reconcile.Queue
-	}{
-		{reconcile.Loop{Name: r.name("registration"), Workers: r.Workers, Reconcile: r.reconcileRegistration}, r.register},
-		{reconcile.Loop{Name: r.name("deploy"), Workers: r.Workers, Reconcile: r.reconcileDeploy}, r.deploy},
-		{reconcile.Loop{Name: r.name("request"), Reconcile: r.reconcileRequest}, r.answer},
-	} {
-		running.Go(func() { _ = l.loop.Run(ctx, l.queue) })
+	for _, l := range r.loops {
+		running.Go(func() { _ = l.Run(ctx, l.queue) })
 	}
 	<-ctx.Done()
 	return nil
@@ -151,10 +139,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // close shuts down queues whose loops do not run.
 func (r *runner) close() {
-	for _, q := range []*reconcile.Queue{r.register, r.deploy, r.answer} {
-		q.Close()
-	}
-	if r.hashes != nil {
-		r.hashes.queue.Close()
+	for _, l := range r.loops {
+		l.queue.Close()
 	}
 }

@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -70,6 +71,22 @@ type runner struct {
 	hashes *hashes
 
 	registering, deploying, answering *reconcile.Executor
+
+	watched []collection
+	loops   []loop
+}
+
+// loop is a loop and its queue.
+type loop struct {
+	reconcile.Loop
+	queue *reconcile.Queue
+}
+
+// queue adds a loop that run will run, and returns its queue.
+func (r *runner) queue(name string, workers int, do func(context.Context, reconcile.Key) (reconcile.Result, error)) *reconcile.Queue {
+	l := loop{reconcile.Loop{Name: r.name(name), Workers: workers, Reconcile: do}, reconcile.NewQueue(r.name(name))}
+	r.loops = append(r.loops, l)
+	return l.queue
 }
 
 // collection is a watch, whatever it holds.
@@ -78,20 +95,11 @@ type collection interface {
 	WaitSynced(context.Context) error
 }
 
-// watches returns all watches of the runner.
-func (r *runner) watches() []collection {
-	out := []collection{r.instances, r.clusters, r.works, r.bindings, r.requests}
-	if r.roles != nil {
-		out = append(out, r.roles)
-	}
-	if r.addOns != nil {
-		out = append(out, r.addOns)
-	}
-	if r.hashes != nil {
-		for _, kind := range r.hashes.kinds {
-			out = append(out, kind)
-		}
-	}
+// watched returns a group that run will fill.
+func watched[T any, P object[T]](r *runner, resource schema.GroupVersionResource, g grouping[P]) *group[T, P] {
+	g.Client, g.Resource = r.Client, resource
+	out := newGroup[T](&r.words, g)
+	r.watched = append(r.watched, out)
 	return out
 }
 
@@ -103,12 +111,12 @@ func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn
 	if c.Workers <= 0 {
 		c.Workers = defaultWorkers
 	}
-	if c.Rights == nil {
-		c.Rights = c.Client
-	}
+	c.Rights = cmp.Or(c.Rights, c.Client)
 	r := &runner{Config: c, id: id, find: find, scope: s}
 	r.drawn.words, r.asked.words = &r.words, &r.words
-	r.register, r.deploy, r.answer = reconcile.NewQueue(r.name("registration")), reconcile.NewQueue(r.name("deploy")), reconcile.NewQueue(r.name("request"))
+	r.register = r.queue("registration", r.Workers, r.reconcileRegistration)
+	r.deploy = r.queue("deploy", r.Workers, r.reconcileDeploy)
+	r.answer = r.queue("request", 0, r.reconcileRequest)
 	r.unregistered, r.unanswered = reconcile.NewRefusals(r.register), reconcile.NewRefusals(r.answer)
 	r.deploying, r.answering = r.executor("deploy"), r.executor("request")
 	r.registering = reconcile.NewExecutor(r.Rights, r.name("registration"), r.Clock)
@@ -117,13 +125,12 @@ func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn
 		r.watchAddOn()
 	}
 	r.watchRights()
-	r.requests = newGroup(&r.words, grouping[*certificatesv1.CertificateSigningRequest]{
-		Options: r.labelled(certificates, ""), of: marked[*certificatesv1.CertificateSigningRequest],
+	r.requests = watched(r, certificates, grouping[*certificatesv1.CertificateSigningRequest]{
+		Options: r.labelled(""), of: marked[*certificatesv1.CertificateSigningRequest],
 		// Answered requests are not reconciled again.
 		slim: func(c *certificatesv1.CertificateSigningRequest) bool {
 			return registration.Open(c) || registration.ToSign(c)
 		},
-		changed: func(reconcile.Key) {},
 	})
 	r.requests.OnChange(r.answer.Add)
 	return r
@@ -133,13 +140,13 @@ func (r *runner) executor(loop string) *reconcile.Executor {
 	return reconcile.NewExecutor(r.Client, r.name(loop), r.Clock)
 }
 
-// labelled returns the watch options for the add-ons' objects, by their labels.
-func (r *runner) labelled(resource schema.GroupVersionResource, more string) watch.Options[kept] {
+// labelled selects the add-ons' objects by their labels.
+func (r *runner) labelled(more string) watch.Options[kept] {
 	selector := addonv1alpha1.LabelAddOnName
 	if r.addOn != "" {
 		selector += "=" + r.addOn
 	}
-	return watch.Options[kept]{Client: r.Client, Resource: resource, LabelSelector: selector + more}
+	return watch.Options[kept]{LabelSelector: selector + more}
 }
 
 // marked returns the instance that an object's labels name.
@@ -148,18 +155,16 @@ func marked[P metav1.Object](o P) reconcile.Key {
 }
 
 func (r *runner) watchInstances() {
-	o := watch.Options[kept]{Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")}
+	o := watch.Options[kept]{}
 	if r.addOn != "" {
 		o.FieldSelector = "metadata.name=" + r.addOn
 	}
-	r.instances = newGroup(&r.words, grouping[*addonv1alpha1.ManagedClusterAddOn]{
+	r.instances = watched(r, addonv1alpha1.GroupVersion.WithResource("managedclusteraddons"), grouping[*addonv1alpha1.ManagedClusterAddOn]{
 		Options: o, of: func(a *addonv1alpha1.ManagedClusterAddOn) reconcile.Key { return reconcile.Key{Name: a.Namespace} },
-		changed: func(reconcile.Key) {},
 	})
 	r.instances.OnChange(r.changed)
-	r.clusters = newGroup(&r.words, grouping[*clusterv1.ManagedCluster]{
-		Options: watch.Options[kept]{Client: r.Client, Resource: clusterv1.GroupVersion.WithResource("managedclusters")},
-		of:      func(c *clusterv1.ManagedCluster) reconcile.Key { return reconcile.Key{Name: c.Name} },
+	r.clusters = watched(r, clusterv1.GroupVersion.WithResource("managedclusters"), grouping[*clusterv1.ManagedCluster]{
+		of: func(c *clusterv1.ManagedCluster) reconcile.Key { return reconcile.Key{Name: c.Name} },
 		slim: func(c *clusterv1.ManagedCluster) bool {
 			if r.slim != nil {
 				r.slim(c)
@@ -168,8 +173,8 @@ func (r *runner) watchInstances() {
 		},
 		changed: func(key reconcile.Key) { r.clusterChanged(key.Name) },
 	})
-	r.works = newGroup(&r.words, grouping[*workv1.ManifestWork]{
-		Options: r.labelled(workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks), ""),
+	r.works = watched(r, workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks), grouping[*workv1.ManifestWork]{
+		Options: r.labelled(""),
 		of: func(w *workv1.ManifestWork) reconcile.Key {
 			key := reconcile.Key{Namespace: w.Namespace, Name: w.Labels[addonv1alpha1.LabelAddOnName]}
 			if of := w.Labels[addonv1alpha1.LabelAddOnNamespace]; of != "" {
@@ -185,12 +190,9 @@ func (r *runner) watchInstances() {
 // watchAddOn watches the add-on, which says what its instances are given. A rollout changes
 // its status often, so only a change of the configurations it names queues the instances.
 func (r *runner) watchAddOn() {
-	r.addOns = newGroup(&r.words, grouping[*addonv1alpha1.ClusterManagementAddOn]{
-		Options: watch.Options[kept]{
-			Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"), FieldSelector: "metadata.name=" + r.addOn,
-		},
+	r.addOns = watched(r, addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"), grouping[*addonv1alpha1.ClusterManagementAddOn]{
+		Options: watch.Options[kept]{FieldSelector: "metadata.name=" + r.addOn},
 		of:      func(a *addonv1alpha1.ClusterManagementAddOn) reconcile.Key { return reconcile.Key{Name: a.Name} },
-		changed: func(reconcile.Key) {},
 	})
 	var mu sync.Mutex
 	var before []addonv1alpha1.AddOnConfig
@@ -217,11 +219,10 @@ func (r *runner) watchRights() {
 	if r.label != "" {
 		more += "," + r.label
 	}
-	r.bindings = newGroup(&r.words, grouping[*rbacv1.RoleBinding]{
-		Options: r.labelled(bindingsAPI, more), of: marked[*rbacv1.RoleBinding], changed: r.register.Add,
-	})
+	o := r.labelled(more)
+	r.bindings = watched(r, bindingsAPI, grouping[*rbacv1.RoleBinding]{Options: o, of: marked[*rbacv1.RoleBinding], changed: r.register.Add})
 	if r.label == "" {
-		r.roles = newGroup(&r.words, grouping[*rbacv1.Role]{Options: r.labelled(rolesAPI, more), of: marked[*rbacv1.Role], changed: r.register.Add})
+		r.roles = watched(r, rolesAPI, grouping[*rbacv1.Role]{Options: o, of: marked[*rbacv1.Role], changed: r.register.Add})
 	}
 }
 
@@ -245,7 +246,7 @@ func (r *runner) clusterChanged(name string) {
 	r.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
 		addOn, _ := r.find(a)
 		if h := r.hosting(addOn, addonkit.Instance{AddOn: a}); h != nil && h.Name == name {
-			r.deploy.Add(reconcile.Key{Namespace: a.Namespace, Name: a.Name})
+			r.deploy.Add(reconcile.KeyOf(a))
 		}
 		return true
 	})

@@ -3,9 +3,11 @@
 package values
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -48,10 +50,8 @@ func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha
 			desired = *ref.DesiredConfig
 		}
 		if !addonkit.Given(i, addonv1alpha1.AddOnConfig{ConfigGroupResource: Kind, ConfigReferent: desired.ConfigReferent}) {
-			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: neither ClusterManagementAddOn %s nor the spec of the "+
-				"instance names it, so it is not read; name it there, or wait until the hub has removed it from "+
-				"status.configReferences",
-				desired.Namespace, desired.Name, i.AddOn.Name)
+			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: neither ClusterManagementAddOn %s nor the spec of the instance names it, so it is "+
+				"not read; name it there, or wait until the hub has removed it from status.configReferences", desired.Namespace, desired.Name, i.AddOn.Name)
 		}
 		if desired.SpecHash == "" {
 			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: the hub has not found it; create it, or name another one", desired.Namespace, desired.Name)
@@ -133,17 +133,39 @@ func overlay(out *addonv1alpha1.AddOnDeploymentConfigSpec, stronger addonv1alpha
 			out.NodePlacement.Tolerations = p.Tolerations
 		}
 	}
-	if hasProxy(own.ProxyConfig) {
-		out.ProxyConfig = own.ProxyConfig
+	if p := own.ProxyConfig; p.HTTPProxy+p.HTTPSProxy+p.NoProxy != "" || len(p.CABundle) > 0 {
+		out.ProxyConfig = p
 	}
 	out.Registries = append(out.Registries, own.Registries...)
 	out.ResourceRequirements = append(out.ResourceRequirements, own.ResourceRequirements...)
-	if out.AgentInstallNamespace = own.AgentInstallNamespace; out.AgentInstallNamespace == nil {
-		namespace := addonv1alpha1.DefaultInstallNamespace
-		out.AgentInstallNamespace = &namespace
-	}
+	out.AgentInstallNamespace = cmp.Or(own.AgentInstallNamespace, new(addonv1alpha1.DefaultInstallNamespace))
 }
 
-func hasProxy(p addonv1alpha1.ProxyConfig) bool {
-	return p.HTTPProxy+p.HTTPSProxy+p.NoProxy != "" || len(p.CABundle) > 0
+// known caches the content of configurations that all instances of an add-on share, by the
+// hash that the hub computed: what has the hash is that content, however old it is.
+type known struct {
+	mu       sync.Mutex
+	contents map[addonv1alpha1.ConfigReferent]content
+}
+
+type content struct {
+	hash   string
+	config *addonv1alpha1.AddOnDeploymentConfig
+}
+
+// get returns the content with that hash, or nil if it is not cached.
+func (k *known) get(at addonv1alpha1.ConfigSpecHash) *addonv1alpha1.AddOnDeploymentConfig {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.contents[at.ConfigReferent]; c.hash == at.SpecHash {
+		return c.config
+	}
+	return nil
+}
+
+// remember caches the newest content of an object.
+func (k *known) remember(at addonv1alpha1.ConfigSpecHash, config *addonv1alpha1.AddOnDeploymentConfig) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.contents[at.ConfigReferent] = content{at.SpecHash, config}
 }

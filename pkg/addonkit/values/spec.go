@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
@@ -48,11 +49,8 @@ func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, err
 	for i, r := range spec.ResourceRequirements {
 		expression, ok := containerRegex(r.ContainerID)
 		if !ok {
-			return nil, fmt.Errorf(
-				"AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular "+
-					"expressions, separated by colons; use for example deployments:my-agent:.+",
-				i, r.ContainerID,
-			)
+			return nil, fmt.Errorf("AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular "+
+				"expressions, separated by colons; use for example deployments:my-agent:.+", i, r.ContainerID)
 		}
 		resources, err := plain(r.Resources)
 		if err != nil {
@@ -60,10 +58,7 @@ func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, err
 		}
 		requirements = append(requirements, map[string]any{ContainerIDRegex: expression, Resources: resources})
 	}
-	var placement addonv1alpha1.NodePlacement
-	if spec.NodePlacement != nil {
-		placement = *spec.NodePlacement
-	}
+	placement := ptr.Deref(spec.NodePlacement, addonv1alpha1.NodePlacement{})
 	selector, tolerations := map[string]any{}, []any{}
 	for key, value := range placement.NodeSelector {
 		selector[key] = value

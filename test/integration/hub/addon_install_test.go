@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -136,7 +135,7 @@ func (f *fan) awaitProgress(t *testing.T, message string) {
 // work for the configuration of the instance, and marks it as applied and available.
 func (f *fan) deployAddOn(t *testing.T, cluster string) {
 	t.Helper()
-	mark, ok := config.Mark(f.instance(t, cluster).Status.ConfigReferences)
+	mark, ok := addonkit.Mark(f.instance(t, cluster).Status.ConfigReferences)
 	require.True(t, ok)
 	annotations, err := json.Marshal(map[string]string{addonv1alpha1.AnnotationConfigSpecHash: mark})
 	require.NoError(t, err)

@@ -3,7 +3,14 @@
 package addonkit
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
@@ -45,4 +52,45 @@ func Named(a *addonv1alpha1.ClusterManagementAddOn) []addonv1alpha1.AddOnConfig 
 		}
 	}
 	return out
+}
+
+// SpecHash returns the hash of a configuration's content: of the object as the API server
+// holds it, without apiVersion, kind, metadata and status, as compact JSON with sorted
+// keys, in lower-case hexadecimal. Add-ons compare it, so object must never have gone
+// through a Go type, which may add or drop fields.
+func SpecHash(object map[string]any) (string, error) {
+	said := make(map[string]any, len(object))
+	maps.Copy(said, object)
+	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(said, key)
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return "", fmt.Errorf("encoding a configuration: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Mark returns the value of the annotation config-spec-hash of ManifestWorks that are
+// rendered with these references, or "" if there are none. It returns false while a hash is
+// missing.
+func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) {
+	if len(refs) == 0 {
+		return "", true
+	}
+	hashes := map[string]string{}
+	for _, r := range refs {
+		at, hash := r.ConfigReferent, ""
+		if r.DesiredConfig != nil {
+			at, hash = r.DesiredConfig.ConfigReferent, r.DesiredConfig.SpecHash
+		}
+		if hash == "" {
+			return "", false
+		}
+		kind := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+		hashes[kind.String()+"/"+at.Namespace+"/"+at.Name] = hash
+	}
+	raw, err := json.Marshal(hashes)
+	return string(raw), err == nil
 }
