@@ -34,15 +34,24 @@ IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo
 CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
 GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
 
+# The files in which "make generate" sets the version of the lines marked with it.
+STAMPED = config/hub/kustomization.yaml config/agent/kustomization.yaml config/helm/cluster-manager/Chart.yaml config/helm/klusterlet/Chart.yaml
+
 CONTROLLER_GEN = go tool -modfile=go.tools.mod controller-gen
 
 # Open Cluster Management's guides use these variables for the clusters of deploy and clean.
+# HUB_KUBECONFIG is the hub's file if it is not KUBECONFIG; contexts are then those of the files.
 MANAGED_CLUSTER               ?= $(or $(MANAGED_CLUSTER_NAME),cluster1)
-HUB_KUBECONFIG_CONTEXT        ?=
-KLUSTERLET_KUBECONFIG_CONTEXT ?= $(HUB_KUBECONFIG_CONTEXT)
+KLUSTERLET_NAME               ?= klusterlet
+HUB_KUBECONFIG                ?=
+HUB_KUBECONFIG_CONTEXT        ?= $(if $(HUB_KUBECONFIG),$(shell kubectl config current-context --kubeconfig=$(HUB_KUBECONFIG)))
+KLUSTERLET_KUBECONFIG_CONTEXT ?= $(if $(HUB_KUBECONFIG),$(shell kubectl config current-context),$(HUB_KUBECONFIG_CONTEXT))
+BOTH_FILES     = $(if $(HUB_KUBECONFIG),KUBECONFIG=$(or $(KUBECONFIG),$(HOME)/.kube/config):$(HUB_KUBECONFIG) )
 HUB_CONTEXT    = $(if $(HUB_KUBECONFIG_CONTEXT),--context $(HUB_KUBECONFIG_CONTEXT))
 SPOKE_CONTEXT  = $(if $(KLUSTERLET_KUBECONFIG_CONTEXT),--context $(KLUSTERLET_KUBECONFIG_CONTEXT))
 JOIN_HUB       = --hub-context $(or $(HUB_KUBECONFIG_CONTEXT),$$(kubectl config current-context))
+OF_KLUSTERLET  = $(if $(filter-out klusterlet,$(KLUSTERLET_NAME)), --klusterlet $(KLUSTERLET_NAME))
+OF_IMAGE       = $(if $(IMAGE_REGISTRY)$(IMAGE_TAG), --image $(or $(IMAGE_REGISTRY),ghcr.io/kubectl-ocm)/$(1):$(or $(IMAGE_TAG),$(VERSION)))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -78,6 +87,10 @@ build: ## Build the plugin and the controllers into bin/
 .PHONY: images
 images: ## Build the container images as OCI archives into dist/, without a container engine
 	go run ./tools/image -version $(VERSION) -out $(DIST)/images $(IMAGES)
+
+.PHONY: charts
+charts: ## Package the Helm charts into dist/
+	go run ./tools/chart -out $(DIST)/charts config/helm/cluster-manager config/helm/klusterlet
 
 .PHONY: release
 release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
@@ -128,10 +141,12 @@ deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after 
 	go run ./tools/budgets -update
 
 .PHONY: generate
-generate: ## Regenerate all generated files: deepcopy functions and CRDs from the types in pkg/apis, docs/cli and tables of docs/reference
+generate: ## Regenerate all generated files: deepcopy functions and CRDs from the types in pkg/apis, docs/cli, tables of docs/reference, versions
 	$(CONTROLLER_GEN) object paths=./pkg/apis/...
 	$(CONTROLLER_GEN) crd paths=./pkg/apis/... output:crd:dir=config/crd
 	go run ./tools/reference
+	@for f in $(STAMPED); do \
+		sed -E 's/(: v?)[^ ]+ # VERSION$$/\1$(VERSION:v%=%) # VERSION/' $$f > $$f.new && cat $$f.new > $$f && rm $$f.new || exit 1; done
 
 # Compares the tree before and after, so that it also works with uncommitted changes.
 TREE = git ls-files -z -co --exclude-standard | sort -zu | xargs -0 cksum 2>/dev/null
@@ -177,35 +192,35 @@ perf: control-plane ## Measure against the budgets of test/perf/*.yaml (on an ot
 e2e: kubernetes ## Test on clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
 	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/harness/nodes/... ./test/e2e/...
 
-## Deploy to your own clusters (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)
+## Deploy to your own clusters (MANAGED_CLUSTER_NAME, KLUSTERLET_NAME, HUB_KUBECONFIG, HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, IMAGE_REGISTRY, IMAGE_TAG)
 
 .PHONY: deploy
 deploy: deploy-hub deploy-spoke ## Deploy hub and agent; then approve the CSR and accept the ManagedCluster
 
 .PHONY: deploy-hub
 deploy-hub: build ## Deploy the hub
-	$(BIN)/kubectl-ocm hub init $(HUB_CONTEXT)
+	$(BOTH_FILES)$(BIN)/kubectl-ocm hub init $(HUB_CONTEXT)$(call OF_IMAGE,ocm-hub)
 
 .PHONY: deploy-spoke
-deploy-spoke: build ## Deploy the agent of MANAGED_CLUSTER
-	$(BIN)/kubectl-ocm join $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)
+deploy-spoke: build ## Deploy the agent of MANAGED_CLUSTER_NAME
+	$(BOTH_FILES)$(BIN)/kubectl-ocm join $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)$(OF_KLUSTERLET)$(call OF_IMAGE,ocm-agent)
 
 .PHONY: deploy-example
 deploy-example: ## Deploy the example add-on helloworld on the hub; then "kubectl ocm addon enable helloworld -c MANAGED_CLUSTER"
-	kubectl $(HUB_CONTEXT) apply -f examples/helloworld-addon/deploy.yaml
+	$(BOTH_FILES)kubectl $(HUB_CONTEXT) apply -f examples/helloworld-addon/deploy.yaml
 
 .PHONY: clean-example
 clean-example: build ## Remove the example add-on from every cluster, then from the hub
-	$(BIN)/kubectl-ocm addon delete helloworld $(HUB_CONTEXT) --yes
-	kubectl $(HUB_CONTEXT) delete -f examples/helloworld-addon/deploy.yaml --ignore-not-found
+	$(BOTH_FILES)$(BIN)/kubectl-ocm addon delete helloworld $(HUB_CONTEXT) --yes
+	$(BOTH_FILES)kubectl $(HUB_CONTEXT) delete -f examples/helloworld-addon/deploy.yaml --ignore-not-found
 
 .PHONY: clean-deploy
 clean-deploy: clean-spoke clean-hub ## Remove agent and hub
 
 .PHONY: clean-spoke
-clean-spoke: build ## Remove the agent of MANAGED_CLUSTER
-	$(BIN)/kubectl-ocm unjoin $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB) --yes
+clean-spoke: build ## Remove the agent of MANAGED_CLUSTER_NAME: its Klusterlet, then the rest
+	$(BOTH_FILES)$(BIN)/kubectl-ocm unjoin $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)$(OF_KLUSTERLET) --yes
 
 .PHONY: clean-hub
-clean-hub: build ## Remove the hub
-	$(BIN)/kubectl-ocm hub clean $(HUB_CONTEXT) --yes
+clean-hub: build ## Remove the hub: its ClusterManager, then the rest
+	$(BOTH_FILES)$(BIN)/kubectl-ocm hub clean $(HUB_CONTEXT) --yes

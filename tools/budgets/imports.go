@@ -76,7 +76,7 @@ var importRules = []importRule{{
 	Why:       "agents of add-ons are small, and their authors bring their own libraries",
 }, {
 	Packages:  []string{"./..."},
-	Except:    []string{"./pkg/addonkit/helm"},
+	Except:    []string{"./pkg/addonkit/helm", "./test/install", "./tools/chart"},
 	Forbidden: []string{"helm.sh/helm/v4/..."},
 	Why:       "Helm is large, and only authors of chart add-ons link it",
 }, {

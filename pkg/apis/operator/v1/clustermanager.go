@@ -12,6 +12,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clustermanagers,scope=Cluster
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:labels="open-cluster-management.io/created-by-clustermanager=cluster-manager"
 // +kubebuilder:storageversion
 type ClusterManager struct {
 	metav1.TypeMeta `json:",inline"`

@@ -12,6 +12,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=klusterlets,scope=Cluster
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:labels="open-cluster-management.io/created-by-klusterlet=klusterlet"
 // +kubebuilder:storageversion
 type Klusterlet struct {
 	metav1.TypeMeta `json:",inline"`

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
+)
+
+// built returns the objects of a kustomization and of the custom resource beside it, by name.
+func built(t *testing.T, folder, resource string) map[string]any {
+	t.Helper()
+	source, err := manifest.Kustomize(filepath.Join(root, folder), folder)
+	require.NoError(t, err)
+	objects, err := read(nil, source.Data)
+	require.NoError(t, err)
+	sample, err := os.ReadFile(filepath.Join(root, folder, "manifests", resource))
+	require.NoError(t, err)
+	objects, err = read(objects, sample)
+	require.NoError(t, err)
+	return named(t, objects)
+}
+
+func TestTheHubsKustomizationHasWhatThePluginApplies(t *testing.T) {
+	want, err := hub.Objects(hub.Options{Version: version(t)})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/hub", "clustermanager.yaml")))
+}
+
+func TestTheAgentsKustomizationHasWhatThePluginApplies(t *testing.T) {
+	want, err := agent.Objects(agent.Options{Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "cluster1"})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/agent", "klusterlet.yaml")))
+}
+
+// TestStampedFilesHaveTheVersion: "make generate" writes the version to the marked lines.
+func TestStampedFilesHaveTheVersion(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	files := regexp.MustCompile(`(?m)^STAMPED *= *(.*)$`).FindSubmatch(makefile)
+	require.NotNil(t, files)
+	marked := 0
+	for _, file := range strings.Fields(string(files[1])) {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m): v?(\S+) # VERSION$`).FindAllSubmatch(text, -1) {
+			marked++
+			require.Equal(t, strings.TrimPrefix(version(t), "v"), string(m[1]), file)
+		}
+	}
+	require.Equal(t, 7, marked)
+}
