@@ -29,23 +29,22 @@ func (a adopting) Resource(resource schema.GroupVersionResource) dynamic.Namespa
 	if resource != decisionsResource {
 		return all
 	}
-	return adoptingAll{all, a}
+	return adoptingAll{all, a.seen}
 }
 
 type adoptingAll struct {
 	dynamic.NamespaceableResourceInterface
-	by adopting
+	seen func(reconcile.Target, *unstructured.Unstructured)
 }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (a adoptingAll) Namespace(namespace string) dynamic.ResourceInterface {
-	return adoptingOne{a.NamespaceableResourceInterface.Namespace(namespace), namespace, a.by}
+	return adoptingOne{a.NamespaceableResourceInterface.Namespace(namespace), a.seen}
 }
 
 type adoptingOne struct {
 	dynamic.ResourceInterface
-	namespace string
-	by        adopting
+	seen func(reconcile.Target, *unstructured.Unstructured)
 }
 
 // Create implements dynamic.ResourceInterface.
@@ -62,7 +61,7 @@ func (a adoptingOne) Create(
 	case readErr != nil:
 		return nil, errors.Join(err, readErr)
 	default:
-		a.by.seen(reconcile.Target{Resource: decisionsResource, Namespace: a.namespace, Name: o.GetName()}, there)
+		a.seen(reconcile.Target{Resource: decisionsResource, Namespace: there.GetNamespace(), Name: o.GetName()}, there)
 	}
 	return nil, apierrors.NewConflict(decisionsResource.GroupResource(), o.GetName(), err)
 }

@@ -14,6 +14,7 @@ import (
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // A decision that exists although the view does not know it is not a failure to report on
@@ -47,7 +48,7 @@ func TestADecisionThatIsThereAlreadyIsTakenOver(t *testing.T) {
 	require.Zero(t, result.RequeueAfter)
 	u, err := client.Resource(decisionsResource).Namespace("apps").Get(t.Context(), "p-decision-1", metav1.GetOptions{})
 	require.NoError(t, err)
-	d, err := fromUnstructured(u)
+	d, err := typed.FromUnstructured[clusterv1beta1.PlacementDecision](u)
 	require.NoError(t, err)
 	require.Equal(t, "c1", d.Status.Decisions[0].ClusterName)
 	require.Equal(t, "p", d.Labels[clusterv1beta1.LabelPlacement])

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -60,7 +59,7 @@ func Register(m *manager.Manager, c Config) {
 	}
 	controller := &Controller{clock: c.Clock, queue: reconcile.NewQueue(Name), metrics: c.Metrics}
 	controller.fleet = newFleet(controller.queue, func(f func(*clusterv1.ManagedCluster)) error {
-		return each(m.Reader(), f)
+		return manager.Each(m.Reader(), &clusterv1.ManagedCluster{}, f)
 	})
 	controller.fleet.scheduler.Measure(schedule.Stopwatch{Now: c.Clock.Now, Took: c.Metrics.observeStep})
 	controller.exec = reconcile.NewExecutor(adopting{c.Client, controller.fleet.recordFound}, Name, c.Clock)
@@ -98,35 +97,20 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	default:
 		return reconcile.Result{}, nil
 	}
-	c.metrics.decided(c.clock.Since(began))
+	c.metrics.scheduling.Observe(c.clock.Since(began).Seconds())
 	plan := Decide(state)
 	c.fleet.recordUnchanged(state, plan)
 	if after, ok := plan.Object.(*clusterv1beta1.Placement); ok {
 		c.fleet.begin(key, &after.Status)
 		defer c.fleet.end(key)
 	}
-	c.log(ctx, key, state, plan)
+	if len(plan.Writes) == 0 {
+		return c.exec.Execute(ctx, state.Placement, plan)
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("Decisions change", "placement", key.String(), "selected", state.Result.Selected,
+		"unscheduled", state.Result.Unscheduled, "candidates", state.Result.Candidates, "groups", len(state.Result.Groups), "writes", len(plan.Writes))
 	writing := c.clock.Now()
 	result, err := c.exec.Execute(ctx, state.Placement, plan)
-	if len(plan.Writes) > 0 {
-		c.metrics.written(c.clock.Since(writing))
-	}
+	c.metrics.bind.Observe(c.clock.Since(writing).Seconds())
 	return result, err
-}
-
-// log logs decisions that change.
-func (c *Controller) log(ctx context.Context, key reconcile.Key, s State, p reconcile.Plan) {
-	if len(p.Writes) == 0 {
-		return
-	}
-	log := logr.FromContextOrDiscard(ctx)
-	log.V(1).Info("Decisions change", "placement", key.String(), "selected", s.Result.Selected, "unscheduled", s.Result.Unscheduled,
-		"candidates", s.Result.Candidates, "groups", len(s.Result.Groups), "writes", len(p.Writes))
-}
-
-// asDecision converts a decision from the API server's response, dropping what the loop's
-// view does not need.
-func asDecision(u *unstructured.Unstructured) (*clusterv1beta1.PlacementDecision, error) {
-	u.SetManagedFields(nil)
-	return fromUnstructured(u)
 }

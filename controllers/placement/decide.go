@@ -5,7 +5,6 @@ package placement
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
@@ -40,10 +39,13 @@ type State struct {
 // Decide plans the writes for the result: decisions first, then the status.
 func Decide(s State) reconcile.Plan {
 	object := s.Placement.DeepCopy()
-	plan := reconcile.Plan{Object: object, Order: reconcile.Strict, OnFailure: failure(s.Result.Generation)}
+	plan := reconcile.Plan{Object: object, Order: reconcile.Strict, OnFailure: &metav1.Condition{
+		Type: clusterv1beta1.ConditionSatisfied, Status: metav1.ConditionFalse, Reason: clusterv1beta1.ReasonNotAllDecisionsScheduled,
+		Message: "The decisions could not be written and will be tried again:", ObservedGeneration: s.Result.Generation,
+	}}
 	var objects [][]string
 	if len(s.Result.Groups) > 0 { // else its name can mark no decision
-		p := decisions.Make(wanted(s), existing(s.Decisions))
+		p := decisions.Make(wanted(s), s.Decisions)
 		objects = p.Objects
 		for _, w := range p.Writes {
 			plan.Writes = append(plan.Writes, write(s.Placement, w))
@@ -60,32 +62,15 @@ func Decide(s State) reconcile.Plan {
 // wanted converts the result to the terms of package decisions.
 func wanted(s State) decisions.Wanted {
 	yes := true
-	w := decisions.Wanted{
+	return decisions.Wanted{
 		Owner: metav1.OwnerReference{
 			APIVersion: clusterv1beta1.GroupVersion.String(), Kind: kindPlacement, Name: s.Placement.Name, UID: s.Placement.UID,
 			Controller: &yes, BlockOwnerDeletion: &yes,
 		},
 		Ordered: s.Placement.Spec.SortBy == clusterv1beta1.SortByScore,
 		Keep:    s.Result.Kept || s.Result.Delayed,
+		Groups:  s.Result.Groups,
 	}
-	for _, g := range s.Result.Groups {
-		group := decisions.Group{Name: g.Name}
-		for _, d := range g.Clusters {
-			group.Clusters = append(group.Clusters, clusterv1beta1.ClusterDecision{ClusterName: d.Cluster, Score: d.Score})
-		}
-		w.Groups = append(w.Groups, group)
-	}
-	return w
-}
-
-func existing(list []*clusterv1beta1.PlacementDecision) []decisions.Object {
-	var out []decisions.Object
-	for _, d := range list {
-		out = append(out, decisions.Object{
-			Name: d.Name, UID: d.UID, Version: d.ResourceVersion, Labels: d.Labels, Owners: d.OwnerReferences, Decisions: d.Status.Decisions,
-		})
-	}
-	return out
 }
 
 // write converts a write of decisions to one of a plan.
@@ -123,14 +108,6 @@ func decision(namespace, name string) *clusterv1beta1.PlacementDecision {
 	}
 }
 
-// failure is the condition set while decisions cannot be written.
-func failure(generation int64) *metav1.Condition {
-	return &metav1.Condition{
-		Type: clusterv1beta1.ConditionSatisfied, Status: metav1.ConditionFalse, Reason: clusterv1beta1.ReasonNotAllDecisionsScheduled,
-		Message: "The decisions could not be written and will be tried again:", ObservedGeneration: generation,
-	}
-}
-
 // report fills in the status.
 func report(p *clusterv1beta1.Placement, s State, objects [][]string) {
 	p.Status.NumberOfSelectedClusters = int32(s.Result.Selected) //nolint:gosec // as many as there are clusters
@@ -146,12 +123,4 @@ func report(p *clusterv1beta1.Placement, s State, objects [][]string) {
 		at := metav1.NewTime(s.Now.Truncate(time.Second))
 		p.Status.LastScoreUpdateTime = &at
 	}
-}
-
-// eventType is Warning where something could not be taken into account.
-func eventType(s State) string {
-	if len(s.Result.Warnings) > 0 {
-		return corev1.EventTypeWarning
-	}
-	return corev1.EventTypeNormal
 }

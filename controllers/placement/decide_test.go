@@ -41,7 +41,7 @@ func result(groups ...string) schedule.Result {
 		name, members, _ := strings.Cut(text, ":")
 		g := schedule.Group{Name: name}
 		for _, c := range strings.Fields(members) {
-			g.Clusters = append(g.Clusters, schedule.Decision{Cluster: c})
+			g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: c})
 			r.Selected++
 		}
 		r.Groups = append(r.Groups, g)

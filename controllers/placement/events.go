@@ -4,6 +4,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,12 @@ type news struct{ reason, action, verb, kind string }
 // change. Temporary objects that only help a change along are not reported.
 func events(s State, writes []decisions.Write) []reconcile.Event {
 	made, changed, gone := touched(writes)
+	kind := corev1.EventTypeNormal
+	if len(s.Result.Warnings) > 0 {
+		kind = corev1.EventTypeWarning
+	}
 	out := decisionEvents(s, news{"DecisionCreate", "DecisionCreated", "created", corev1.EventTypeNormal}, made)
-	out = append(out, decisionEvents(s, news{"DecisionUpdate", "DecisionUpdated", "updated", eventType(s)}, changed)...)
+	out = append(out, decisionEvents(s, news{"DecisionUpdate", "DecisionUpdated", "updated", kind}, changed)...)
 	if len(changed) > 0 && s.Scores != nil {
 		if text := scores(s.Scores()); text != "" {
 			out = append(out, reconcile.Event{
@@ -45,31 +50,20 @@ func events(s State, writes []decisions.Write) []reconcile.Event {
 
 // touched returns the names of the decisions that are created, changed, and deleted.
 func touched(writes []decisions.Write) (made, changed, gone []string) {
-	created, deleted := map[string]bool{}, map[string]bool{}
-	for _, w := range writes {
-		switch w.Kind {
-		case decisions.Create:
-			created[w.Name] = true
-		case decisions.Delete:
-			deleted[w.Name] = true
-		case decisions.Status, decisions.Metadata:
+	of := func(kind decisions.Kind) []string {
+		var names []string
+		for _, w := range writes {
+			if w.Kind == kind && !slices.Contains(names, w.Name) {
+				names = append(names, w.Name)
+			}
 		}
+		return names
 	}
-	told := map[string]bool{}
-	for _, w := range writes {
-		helper := created[w.Name] && deleted[w.Name]
-		switch {
-		case helper:
-		case w.Kind == decisions.Create:
-			made = append(made, w.Name)
-		case w.Kind == decisions.Status && !created[w.Name] && !told[w.Name]:
-			told[w.Name] = true
-			changed = append(changed, w.Name)
-		case w.Kind == decisions.Delete:
-			gone = append(gone, w.Name)
-		}
+	without := func(names, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 	}
-	return made, changed, gone
+	created, deleted := of(decisions.Create), of(decisions.Delete)
+	return without(created, deleted), without(of(decisions.Status), created), without(deleted, created)
 }
 
 // decisionEvents returns one Event for each decision, and one for the rest when there are

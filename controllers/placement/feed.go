@@ -3,13 +3,12 @@
 package placement
 
 import (
+	"cmp"
 	"maps"
-	"reflect"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
-	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -49,40 +48,25 @@ func (f *fleet) clusterChanged(old, current *clusterv1.ManagedCluster) {
 }
 
 func (f *fleet) setChanged(old, current *clusterv1beta2.ManagedClusterSet) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case current == nil:
-		f.scheduler.DeleteClusterSet(old.Name)
-	case old != nil && reflect.DeepEqual(old.Spec, current.Spec):
-		return // the status does not matter here
-	default:
-		f.scheduler.SetClusterSet(current)
-	}
-	f.wake(settle)
+	changed(f, current, f.scheduler.SetClusterSet, func() { f.scheduler.DeleteClusterSet(old.Name) })
 }
 
 func (f *fleet) bindingChanged(old, current *clusterv1beta2.ManagedClusterSetBinding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case current == nil:
-		f.scheduler.DeleteBinding(schedule.Key{Namespace: old.Namespace, Name: old.Name})
-	case old != nil && old.UID == current.UID && reflect.DeepEqual(old.Spec, current.Spec):
-		return
-	default:
-		f.scheduler.SetBinding(current)
-	}
-	f.wake(settle)
+	changed(f, current, f.scheduler.SetBinding, func() { f.scheduler.DeleteBinding(reconcile.KeyOf(old)) })
 }
 
 func (f *fleet) scoreChanged(old, current *clusterv1alpha1.AddOnPlacementScore) {
+	changed(f, current, f.scheduler.SetScore, func() { f.scheduler.DeleteScore(reconcile.KeyOf(old)) })
+}
+
+// changed passes an object on to the scheduler, or that it is gone.
+func changed[T any](f *fleet, current *T, set func(*T), remove func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if current == nil {
-		f.scheduler.DeleteScore(schedule.Key{Namespace: old.Namespace, Name: old.Name})
+		remove()
 	} else {
-		f.scheduler.SetScore(current)
+		set(current)
 	}
 	f.wake(settle)
 }
@@ -91,14 +75,14 @@ func (f *fleet) placementChanged(old, current *clusterv1beta1.Placement) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if current == nil {
-		key := reconcile.Key{Namespace: old.Namespace, Name: old.Name}
+		key := reconcile.KeyOf(old)
 		delete(f.placements, key)
 		delete(f.reported, key)
 		f.scheduler.DeletePlacement(key)
 		f.wake(0)
 		return
 	}
-	key := reconcile.Key{Namespace: current.Namespace, Name: current.Name}
+	key := reconcile.KeyOf(current)
 	f.placements[key] = current
 	f.scheduler.SetPlacement(current)
 	if !f.started {
@@ -128,11 +112,8 @@ func onlyStatus(old, current *clusterv1beta1.Placement) bool {
 func (f *fleet) decisionChanged(old, current *clusterv1beta1.PlacementDecision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o := current
-	if o == nil {
-		o = old
-	}
-	for _, p := range f.ownersOf(reconcile.Key{Namespace: o.Namespace, Name: o.Name}, o) {
+	o := cmp.Or(current, old)
+	for _, p := range f.ownersOf(reconcile.KeyOf(o), o) {
 		if late, writing := f.writing[p]; writing {
 			// Whose change this is becomes known when the write returns.
 			f.writing[p] = append(late, func() { f.observeDecision(old, current) })
@@ -152,11 +133,8 @@ func isSuperseded(before, current *clusterv1beta1.PlacementDecision) bool {
 // observeDecision updates the view with a decision that the cache reports, unless it is
 // what this process wrote.
 func (f *fleet) observeDecision(old, current *clusterv1beta1.PlacementDecision) {
-	o := current
-	if o == nil {
-		o = old
-	}
-	key := reconcile.Key{Namespace: o.Namespace, Name: o.Name}
+	o := cmp.Or(current, old)
+	key := reconcile.KeyOf(o)
 	before := f.objects[key]
 	if isSuperseded(before, current) {
 		return

@@ -3,7 +3,6 @@
 package placement
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
-	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -76,11 +74,6 @@ func newFleet(queue *reconcile.Queue, each func(func(*clusterv1.ManagedCluster))
 	}
 }
 
-// each calls f with every cluster, packed or not.
-func each(r manager.Reader, f func(*clusterv1.ManagedCluster)) error {
-	return manager.Each(r, &clusterv1.ManagedCluster{}, f)
-}
-
 // start passes the clusters to the scheduler and queues all placements.
 func (f *fleet) start() error {
 	f.mu.Lock()
@@ -138,7 +131,7 @@ func (f *fleet) recordUnchanged(s State, p reconcile.Plan) {
 	defer f.mu.Unlock()
 	for _, d := range s.Decisions {
 		if !slices.ContainsFunc(p.Writes, func(w reconcile.Write) bool { return reconcile.TargetOf(w).Name == d.Name }) {
-			delete(f.foreign, reconcile.Key{Namespace: d.Namespace, Name: d.Name})
+			delete(f.foreign, reconcile.KeyOf(d))
 		}
 	}
 }
@@ -168,7 +161,8 @@ func (f *fleet) recordWrite(at reconcile.Target, live *unstructured.Unstructured
 			f.own[key] = left{uid: had.UID}
 		}
 		f.storeDecision(key, nil)
-	} else if d, err := asDecision(live); err == nil {
+	} else if d, err := typed.FromUnstructured[clusterv1beta1.PlacementDecision](live); err == nil {
+		d.ManagedFields = nil // which the view does not need
 		f.own[key] = left{uid: d.UID, version: d.ResourceVersion}
 		f.storeDecision(key, d)
 	}
@@ -255,12 +249,4 @@ func (f *fleet) ownersOf(key reconcile.Key, d *clusterv1beta1.PlacementDecision)
 		out = append(out, reconcile.Key{Namespace: key.Namespace, Name: label})
 	}
 	return out
-}
-
-func fromUnstructured(u *unstructured.Unstructured) (*clusterv1beta1.PlacementDecision, error) {
-	d, err := typed.FromUnstructured[clusterv1beta1.PlacementDecision](u)
-	if err != nil {
-		return nil, fmt.Errorf("reading placementdecision %s/%s: %w", u.GetNamespace(), u.GetName(), err)
-	}
-	return d, nil
 }

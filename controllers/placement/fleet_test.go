@@ -282,7 +282,7 @@ func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	p.decisionChanged(written[0], swapped)
 	state, _ = p.decide(key, now)
 	require.False(t, state.Result.Delayed)
-	require.Equal(t, "c1", state.Result.Groups[0].Clusters[0].Cluster, "it is put back at once")
+	require.Equal(t, "c1", state.Result.Groups[0].Clusters[0].ClusterName, "it is put back at once")
 	plan := Decide(state)
 	p.recordUnchanged(state, plan)
 	require.Len(t, p.foreign, 1, "it is not put right yet")

@@ -16,8 +16,8 @@ import (
 func TestMetricsHaveTheNamesOfTheContract(t *testing.T) {
 	m := NewMetrics()
 	for range 2 {
-		m.decided(time.Millisecond)
-		m.written(time.Second)
+		m.scheduling.Observe(0.001)
+		m.bind.Observe(1)
 		m.observeStep(schedule.Step{Kind: schedule.KindFilter, Name: "Predicate"}, time.Microsecond)
 		m.observeStep(schedule.Step{Kind: schedule.KindPrioritizer, Name: "Balance"}, time.Microsecond)
 		m.observeStep(schedule.Step{Kind: schedule.KindCEL}, time.Microsecond)

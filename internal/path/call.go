@@ -16,7 +16,7 @@ import (
 var functions = map[string][]int{
 	"select": {1}, "has": {1}, "test": {1}, "contains": {1}, "startswith": {1}, "endswith": {1},
 	"any": {0, 1}, "all": {0, 1}, "first": {0, 1}, "last": {0}, "recurse": {0}, "empty": {0},
-	"not": {0}, "length": {0}, "type": {0}, "IN": nil,
+	"not": {0}, "length": {0}, "type": {0}, "IN": {1},
 }
 
 // allowed lists the functions in messages.
@@ -168,18 +168,13 @@ func (e *evaluator) predicate(name string, v, argument any) (bool, error) {
 		}
 	case string:
 		if isText && name != "has" {
-			return within(name, x, part), e.spend(len(x) / 16)
+			return textTests[name](x, part), e.spend(len(x) / 16)
 		}
 	}
 	return false, &mismatch{fmt.Sprintf("%s cannot compare %s with %s; correct the path, or end the step with ?", name, typeOf(v), typeOf(argument))}
 }
 
-func within(name, text, part string) bool {
-	switch name {
-	case "startswith":
-		return strings.HasPrefix(text, part)
-	case "endswith":
-		return strings.HasSuffix(text, part)
-	}
-	return strings.Contains(text, part)
+// textTests are the tests of a text for a part.
+var textTests = map[string]func(text, part string) bool{
+	"contains": strings.Contains, "startswith": strings.HasPrefix, "endswith": strings.HasSuffix,
 }

@@ -15,28 +15,20 @@ import (
 
 // Kubectl parses one JSONPath as kubectl does, without braces.
 func Kubectl(text string) (*Expression, error) {
-	list, err := parsed(text)
-	if err != nil {
-		return nil, err
-	}
-	root, err := (&dialect{}).list(&node{}, list)
-	if err != nil {
-		return nil, err
-	}
-	return &Expression{root}, nil
+	return parse(func() *node { return (&dialect{}).list(&node{}, parsed(text)) })
 }
 
 // parsed returns a path as client-go parses it.
-func parsed(text string) (*jsonpath.ListNode, error) {
+func parsed(text string) *jsonpath.ListNode {
 	parser, err := jsonpath.Parse("path", "{"+text+"}")
 	if err != nil {
-		return nil, fmt.Errorf("it is not a JSONPath: %w", err)
+		panic(fault{fmt.Errorf("it is not a JSONPath: %w", err)})
 	}
 	list, ok := parser.Root.Nodes[0].(*jsonpath.ListNode)
 	if !ok || len(parser.Root.Nodes) != 1 {
-		return nil, errors.New("it is not one expression; write it without braces")
+		panic(fault{errors.New("it is not one expression; write it without braces")})
 	}
-	return list, nil
+	return list
 }
 
 // dialect defines how the nodes of client-go's parser are interpreted: as kubectl does,
@@ -48,40 +40,36 @@ type dialect struct {
 }
 
 // list appends the nodes of an expression to n.
-func (d *dialect) list(n *node, list *jsonpath.ListNode) (*node, error) {
+func (d *dialect) list(n *node, list *jsonpath.ListNode) *node {
 	for _, next := range list.Nodes {
-		var err error
-		if n, err = d.step(n, next); err != nil {
-			return nil, err
-		}
-		if d.lenient && n.kind == literal && len(list.Nodes) > 1 {
-			return nil, errNotUnderstood
+		if n = d.step(n, next); d.lenient && n.kind == literal && len(list.Nodes) > 1 {
+			panic(errNotUnderstood)
 		}
 	}
-	return n, nil
+	return n
 }
 
-var errNotUnderstood = errors.New("it is not understood")
+var errNotUnderstood = fault{errors.New("it is not understood")}
 
 // step appends one node to n.
-func (d *dialect) step(n *node, next jsonpath.Node) (*node, error) {
+func (d *dialect) step(n *node, next jsonpath.Node) *node {
 	switch next := next.(type) {
 	case *jsonpath.ListNode:
 		return d.list(n, next)
 	case *jsonpath.FieldNode:
 		if d.lenient && next.Value == "" {
-			return nil, errNotUnderstood
+			panic(errNotUnderstood)
 		}
-		return then(n, d.field(next.Value)), nil
+		return then(n, d.field(next.Value))
 	case *jsonpath.ArrayNode:
 		if d.lenient && next.Params[2].Known && next.Params[2].Value <= 0 {
-			return nil, errNotUnderstood
+			panic(errNotUnderstood)
 		}
-		return then(n, d.array(next.Params)), nil
+		return then(n, d.array(next.Params))
 	case *jsonpath.WildcardNode:
-		return then(n, lenient(&node{kind: iterate})), nil
+		return then(n, lenient(&node{kind: iterate}))
 	case *jsonpath.RecursiveNode:
-		return then(n, &node{kind: descend}), nil
+		return then(n, &node{kind: descend})
 	case *jsonpath.UnionNode:
 		return d.union(n, next)
 	case *jsonpath.FilterNode:
@@ -91,26 +79,26 @@ func (d *dialect) step(n *node, next jsonpath.Node) (*node, error) {
 }
 
 // value appends a literal to n.
-func (d *dialect) value(n *node, next jsonpath.Node) (*node, error) {
+func (d *dialect) value(n *node, next jsonpath.Node) *node {
 	switch next := next.(type) {
 	case *jsonpath.TextNode:
 		if l := d.mark(next.Text); l != nil {
-			return l, nil
+			return l
 		}
-		return both(instead, n, &node{kind: literal, value: next.Text}), nil
+		return both(instead, n, &node{kind: literal, value: next.Text})
 	case *jsonpath.IntNode:
-		return then(n, &node{kind: literal, value: int64(next.Value)}), nil
+		return then(n, &node{kind: literal, value: int64(next.Value)})
 	case *jsonpath.FloatNode:
-		return then(n, &node{kind: literal, value: next.Value}), nil
+		return then(n, &node{kind: literal, value: next.Value})
 	case *jsonpath.BoolNode:
-		return then(n, &node{kind: literal, value: next.Value}), nil
+		return then(n, &node{kind: literal, value: next.Value})
 	case *jsonpath.IdentifierNode:
 		if !d.lenient {
 			// It fails when it is evaluated, not when it is parsed.
-			return both(instead, n, &node{kind: unknown, name: next.Name}), nil
+			return both(instead, n, &node{kind: unknown, name: next.Name})
 		}
 	}
-	return nil, errNotUnderstood
+	panic(errNotUnderstood)
 }
 
 func (d *dialect) field(name string) *node {
@@ -138,34 +126,23 @@ func (d *dialect) array(bounds [3]jsonpath.ParamsEntry) *node {
 
 // union gives all results of the first operand for every value before those of the
 // second, as kubectl does; so each operand has its own copy of what comes before it.
-func (d *dialect) union(n *node, union *jsonpath.UnionNode) (*node, error) {
+func (d *dialect) union(n *node, union *jsonpath.UnionNode) *node {
 	var all *node
 	for _, list := range union.Nodes {
-		next, err := d.list(n, list)
-		if err != nil {
-			return nil, err
-		}
-		if all == nil {
+		if next := d.list(n, list); all == nil {
 			all = next
-			continue
+		} else {
+			all = both(comma, all, next)
 		}
-		all = both(comma, all, next)
 	}
-	return all, nil
+	return all
 }
 
-func (d *dialect) filter(n *node, filter *jsonpath.FilterNode) (*node, error) {
-	test, err := d.list(&node{}, filter.Left)
-	if err != nil {
-		return nil, err
-	}
+func (d *dialect) filter(n *node, filter *jsonpath.FilterNode) *node {
+	test := d.list(&node{}, filter.Left)
 	compares := filter.Operator != "exists"
 	if compares {
-		right, err := d.list(&node{}, filter.Right)
-		if err != nil {
-			return nil, err
-		}
-		test = both(match, test, right)
+		test = both(match, test, d.list(&node{}, filter.Right))
 		test.name = filter.Operator
 	}
 	switch {
@@ -173,13 +150,13 @@ func (d *dialect) filter(n *node, filter *jsonpath.FilterNode) (*node, error) {
 		test = &node{kind: exists, kids: []*node{test}}
 		fallthrough
 	case !d.lenient:
-		return then(then(n, &node{kind: elements}), chosen(test)), nil
+		return then(then(n, &node{kind: elements}), chosen(test))
 	case compares && !slices.Contains(comparisons, filter.Operator):
-		return nil, errNotUnderstood
+		panic(errNotUnderstood)
 	case compares:
 		test.kind = compare
 	}
-	return then(then(n, lenient(&node{kind: iterate})), chosen(test)), nil
+	return then(then(n, lenient(&node{kind: iterate})), chosen(test))
 }
 
 // JSONPath parses a JSONPath with or without braces and "$". The path skips what does not
@@ -197,15 +174,13 @@ func JSONPath(text string) (*Expression, error) {
 		s = "." + s
 	}
 	r := &reader{lexer: lexer{text: s, single: true}}
-	n := &node{}
-	for r.at < len(s) {
-		next, err := r.step()
-		if err != nil {
-			return nil, err
+	return parse(func() *node {
+		n := &node{}
+		for r.at < len(s) {
+			n = then(n, r.step())
 		}
-		n = then(n, next)
-	}
-	return &Expression{n}, nil
+		return n
+	})
 }
 
 // reader parses the steps of a lenient JSONPath.
@@ -214,7 +189,7 @@ type reader struct {
 	lifted []*node
 }
 
-func (r *reader) step() (*node, error) {
+func (r *reader) step() *node {
 	n, rest := &node{}, r.text[r.at:]
 	switch {
 	case strings.HasPrefix(rest, ".."):
@@ -223,21 +198,16 @@ func (r *reader) step() (*node, error) {
 	case rest[0] == '.':
 		r.at++
 	case rest[0] != '[':
-		return nil, fault(r.at, "a step must begin with \".\" or \"[\"; correct it")
+		panic(failure(r.at, "a step must begin with \".\" or \"[\"; correct it"))
 	}
-	read := r.named
 	if strings.HasPrefix(r.text[r.at:], "[") {
-		read = r.bracket
+		return then(n, r.bracket())
 	}
-	next, err := read()
-	if err != nil {
-		return nil, err
-	}
-	return then(n, next), nil
+	return then(n, r.named())
 }
 
 // named parses a name or "*". A backslash makes a dot or bracket part of the name.
-func (r *reader) named() (*node, error) {
+func (r *reader) named() *node {
 	begin := r.at
 	var name strings.Builder
 	for ; r.at < len(r.text) && r.text[r.at] != '.' && r.text[r.at] != '['; r.at++ {
@@ -248,35 +218,29 @@ func (r *reader) named() (*node, error) {
 	}
 	switch r.text[begin:r.at] {
 	case "":
-		return nil, fault(begin, "a name is missing; correct it")
+		panic(failure(begin, "a name is missing; correct it"))
 	case "*":
-		return lenient(&node{kind: iterate}), nil
+		return lenient(&node{kind: iterate})
 	}
-	return lenient(&node{kind: field, name: name.String()}), nil
+	return lenient(&node{kind: field, name: name.String()})
 }
 
 // bracket parses ['name'], [0], [1:3], [*], a list of them, or a filter.
-func (r *reader) bracket() (*node, error) {
+func (r *reader) bracket() *node {
 	begin := r.at
-	text, err := r.lift()
+	text := r.lift()
+	x, err := parse(func() *node { return (&dialect{lenient: true, lifted: r.lifted}).list(&node{}, parsed(text)) })
 	if err != nil {
-		return nil, err
+		panic(failure(begin, "the brackets are not understood; write a name in quotes, a number, "+
+			"a range such as 1:3, \"*\", or a filter such as [?(@.name==\"a\")]"))
 	}
-	list, err := parsed(text)
-	if err == nil {
-		var n *node
-		if n, err = (&dialect{lenient: true, lifted: r.lifted}).list(&node{}, list); err == nil {
-			return n, nil
-		}
-	}
-	return nil, fault(begin, "the brackets are not understood; write a name in quotes, a number, "+
-		"a range such as 1:3, \"*\", or a filter such as [?(@.name==\"a\")]")
+	return x.root
 }
 
 // lift returns the text of a bracket with marks in place of strings and "*": client-go
 // would interpret the dots and commas in them, and does not accept names with other
 // characters.
-func (r *reader) lift() (string, error) {
+func (r *reader) lift() string {
 	var out, open []byte
 	for r.at < len(r.text) {
 		c := r.text[r.at]
@@ -285,15 +249,11 @@ func (r *reader) lift() (string, error) {
 		}
 		switch c {
 		case '\'', '"':
-			w, err := r.quoted(word{at: r.at}, c)
-			if err != nil {
-				return "", err
-			}
-			out = r.addMark(out, &node{kind: literal, value: w.text})
+			out = r.addMark(out, &node{kind: literal, value: r.quoted(word{at: r.at}, c).text})
 			continue
 		case '*':
 			if out[len(out)-1] == '.' {
-				return "", fault(r.at, "found \"*\" instead of the name of a field; correct the expression")
+				panic(failure(r.at, "found \"*\" instead of the name of a field; correct the expression"))
 			}
 			out = r.addMark(out, &node{kind: iterate})
 		case '[', '(':
@@ -301,12 +261,12 @@ func (r *reader) lift() (string, error) {
 			out = append(out, c)
 		case ']', ')':
 			if open[len(open)-1] != c {
-				return "", r.unclosed(strconv.Quote(string(c)), open)
+				panic(r.unclosed(strconv.Quote(string(c)), open))
 			}
 			open = open[:len(open)-1]
 			out = append(out, c)
 		case '{', '}', '$':
-			return "", fault(r.at, "%q has no meaning here; remove it", c)
+			panic(failure(r.at, "%q has no meaning here; remove it", c))
 		case ' ', '\t', '\r', '\n':
 			out = blank(out, len(open) > 1)
 		default:
@@ -314,10 +274,10 @@ func (r *reader) lift() (string, error) {
 		}
 		r.at++
 		if len(open) == 0 {
-			return string(out), nil
+			return string(out)
 		}
 	}
-	return "", r.unclosed("the end", open)
+	panic(r.unclosed("the end", open))
 }
 
 // blank writes a space. client-go accepts spaces only in filters, and rejects those that
@@ -331,8 +291,8 @@ func blank(out []byte, filter bool) []byte {
 
 var closing = map[byte]byte{'[': ']', '(': ')'}
 
-func (r *reader) unclosed(what string, open []byte) error {
-	return fault(r.at, "found %s instead of %q; correct the expression", what, string(open[len(open)-1]))
+func (r *reader) unclosed(what string, open []byte) fault {
+	return failure(r.at, "found %s instead of %q; correct the expression", what, string(open[len(open)-1]))
 }
 
 // marks begin with a character that no path contains.

@@ -35,8 +35,6 @@ type word struct {
 
 func (w word) is(sign string) bool { return w.class == wordSign && w.text == sign }
 
-func (w word) named(name string) bool { return w.class == wordName && w.text == name }
-
 // describe returns the word for a message.
 func (w word) describe() string {
 	switch w.class {
@@ -64,14 +62,14 @@ type lexer struct {
 	single bool
 }
 
-func (l *lexer) next() (word, error) {
+func (l *lexer) next() word {
 	begin := l.at
 	for l.at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.at]) >= 0 {
 		l.at++
 	}
 	w := word{at: l.at, spaced: l.at > begin}
 	if l.at == len(l.text) {
-		return w, nil
+		return w
 	}
 	c := l.text[l.at]
 	switch {
@@ -81,18 +79,17 @@ func (l *lexer) next() (word, error) {
 		return l.number(w)
 	case nameByte(c):
 		w.class, w.text = wordName, l.name()
-		return w, nil
+		return w
 	}
 	for _, s := range signs {
 		if strings.HasPrefix(l.text[l.at:], s) {
 			l.at += len(s)
 			w.class, w.text = wordSign, s
-			return w, nil
+			return w
 		}
 	}
-	r, size := utf8.DecodeRuneInString(l.text[l.at:])
-	l.at += size
-	return w, fault(w.at, "%q has no meaning here; remove it, or put the name in quotes: .[\"a-name\"]", r)
+	r, _ := utf8.DecodeRuneInString(l.text[l.at:])
+	panic(failure(w.at, "%q has no meaning here; remove it, or put the name in quotes: .[\"a-name\"]", r))
 }
 
 func nameByte(c byte) bool {
@@ -107,29 +104,27 @@ func (l *lexer) name() string {
 	return l.text[begin:l.at]
 }
 
-func (l *lexer) number(w word) (word, error) {
+func (l *lexer) number(w word) word {
 	for l.at < len(l.text) && strings.IndexByte("0123456789.eE", l.text[l.at]) >= 0 {
 		l.at++
 	}
 	text := l.text[w.at:l.at]
 	w.class = wordNumber
 	if l.at < len(l.text) && nameByte(l.text[l.at]) {
-		return w, fault(w.at, "a number runs into a name; put a space between them")
+		panic(failure(w.at, "a number runs into a name; put a space between them"))
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		w.number = n
-		return w, nil
+	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
+		w.number = f
+	} else {
+		panic(failure(w.at, "%s is not a number; correct it", text))
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return w, fault(w.at, "%s is not a number; correct it", text)
-	}
-	w.number = f
-	return w, nil
+	return w
 }
 
 // quoted parses a string as in JSON.
-func (l *lexer) quoted(w word, quote byte) (word, error) {
+func (l *lexer) quoted(w word, quote byte) word {
 	w.class = wordString
 	var raw strings.Builder
 	raw.WriteByte('"')
@@ -140,13 +135,13 @@ func (l *lexer) quoted(w word, quote byte) (word, error) {
 			l.at++
 			raw.WriteByte('"')
 			if err := json.Unmarshal([]byte(raw.String()), &w.text); err != nil {
-				return w, fault(w.at, "the string is not a valid JSON string; correct what follows its backslashes")
+				panic(failure(w.at, "the string is not a valid JSON string; correct what follows its backslashes"))
 			}
-			return w, nil
+			return w
 		case c == '\\' && l.at+1 < len(l.text):
 			l.at++
 			if l.text[l.at] == '(' {
-				return w, fault(w.at, "strings may not be built from values; write a plain string")
+				panic(failure(w.at, "strings may not be built from values; write a plain string"))
 			}
 			if !l.single || l.text[l.at] != '\'' {
 				raw.WriteByte('\\')
@@ -158,10 +153,27 @@ func (l *lexer) quoted(w word, quote byte) (word, error) {
 			raw.WriteByte(c)
 		}
 	}
-	return w, fault(w.at, "the string has no end; close the quotes")
+	panic(failure(w.at, "the string has no end; close the quotes"))
 }
 
-// fault returns an error at a position of an expression.
-func fault(at int, format string, args ...any) error {
-	return fmt.Errorf("at character %d: %s", at+1, fmt.Sprintf(format, args...))
+// fault is what the parsers panic with if an expression is wrong.
+type fault struct{ error }
+
+// failure returns the fault at a position of an expression.
+func failure(at int, format string, args ...any) fault {
+	return fault{fmt.Errorf("at character %d: %s", at+1, fmt.Sprintf(format, args...))}
+}
+
+// parse returns the expression that a parser reads, or the error of its fault.
+func parse(read func() *node) (x *Expression, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(fault)
+			if !ok {
+				panic(r)
+			}
+			x, err = nil, f.error
+		}
+	}()
+	return &Expression{read()}, nil
 }

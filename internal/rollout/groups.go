@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,9 +31,7 @@ func Groups(decisions []*clusterv1beta1.PlacementDecision) ([]Group, error) {
 	byIndex := map[int]*Group{}
 	seen := map[string]bool{}
 	// The first group that names a cluster gets it.
-	sorted := slices.Clone(decisions)
-	slices.SortFunc(sorted, compareLabels)
-	for _, d := range sorted {
+	for _, d := range slices.SortedFunc(slices.Values(decisions), compareLabels) {
 		text := d.Labels[clusterv1beta1.LabelDecisionGroupIndex]
 		index, err := strconv.Atoi(text)
 		if err != nil || index < 0 {
@@ -71,10 +70,7 @@ func Groups(decisions []*clusterv1beta1.PlacementDecision) ([]Group, error) {
 func compareLabels(a, b *clusterv1beta1.PlacementDecision) int {
 	i, _ := strconv.Atoi(a.Labels[clusterv1beta1.LabelDecisionGroupIndex])
 	j, _ := strconv.Atoi(b.Labels[clusterv1beta1.LabelDecisionGroupIndex])
-	if i != j {
-		return i - j
-	}
-	return strings.Compare(a.Name, b.Name)
+	return cmp.Or(cmp.Compare(i, j), strings.Compare(a.Name, b.Name))
 }
 
 // split separates the mandatory groups, in the order in which the strategy names them.

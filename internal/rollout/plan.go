@@ -3,9 +3,9 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
@@ -133,15 +133,11 @@ func (p *planner) run(groups []Group) {
 	case clusterv1alpha1.RolloutTypeProgressivePerGroup:
 		for _, g := range rest {
 			n := len(g.Clusters)
-			open = p.step(open, g.Clusters, n, p.failures.of(n))
+			open = p.step(open, g.Clusters, n, sizeOf(p.failures, n))
 		}
 	case clusterv1alpha1.RolloutTypeProgressive:
 		all := flatten(rest)
-		batch := p.concurrency.of(len(all))
-		if batch == 0 {
-			batch = len(all)
-		}
-		p.step(open, all, batch, p.failures.of(len(all)))
+		p.step(open, all, cmp.Or(sizeOf(p.concurrency, len(all)), len(all)), sizeOf(p.failures, len(all)))
 	default:
 		all := flatten(rest)
 		p.step(open, all, len(all), len(all))
@@ -154,7 +150,7 @@ func flatten(groups []Group) []string {
 	for _, g := range groups {
 		all = append(all, g.Clusters...)
 	}
-	slices.SortFunc(all, strings.Compare)
+	slices.Sort(all)
 	return all
 }
 

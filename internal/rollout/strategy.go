@@ -22,7 +22,7 @@ type Strategy struct {
 	// deadline is how long a cluster may take; negative means no limit.
 	deadline time.Duration
 	// failures and concurrency are relative to a number of clusters.
-	failures, concurrency size
+	failures, concurrency intstr.IntOrString
 	mandatory             []clusterv1alpha1.MandatoryDecisionGroup
 	// resumed is the time until which failures are forgiven; zero forgives none.
 	resumed time.Time
@@ -93,36 +93,25 @@ func parseDeadline(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// size is a number of clusters, or a percentage of them.
-type size struct {
-	number  int
-	percent bool
-}
-
-// parseSize parses a number or a percentage; nil is 0.
-func parseSize(v *intstr.IntOrString) (size, error) {
-	switch {
-	case v == nil:
-		return size{}, nil
-	case v.Type == intstr.Int:
-		if v.IntVal < 0 {
-			return size{}, fmt.Errorf("%d must not be negative", v.IntVal)
-		}
-		return size{number: int(v.IntVal)}, nil
+// parseSize checks a number or a percentage; nil is 0.
+func parseSize(v *intstr.IntOrString) (intstr.IntOrString, error) {
+	if v == nil {
+		return intstr.IntOrString{}, nil
 	}
-	text, ok := strings.CutSuffix(v.StrVal, "%")
+	text, percent := strings.CutSuffix(v.StrVal, "%")
 	n, err := strconv.Atoi(text)
-	if !ok || err != nil || n < 0 || n > 100 {
-		return size{}, fmt.Errorf("%q is neither a number nor a percentage from 0%% to 100%%", v.StrVal)
+	switch {
+	case v.Type == intstr.Int && v.IntVal < 0:
+		return *v, fmt.Errorf("%d must not be negative", v.IntVal)
+	case v.Type != intstr.Int && (!percent || err != nil || n < 0 || n > 100):
+		return *v, fmt.Errorf("%q is neither a number nor a percentage from 0%% to 100%%", v.StrVal)
 	}
-	return size{number: n, percent: true}, nil
+	return *v, nil
 }
 
-// of returns the size for total clusters, at most total; a percentage is rounded up.
-func (s size) of(total int) int {
-	n := s.number
-	if s.percent {
-		n = (total*s.number + 99) / 100
-	}
+// sizeOf returns a parsed size for total clusters, at most total; a percentage is rounded
+// up.
+func sizeOf(size intstr.IntOrString, total int) int {
+	n, _ := intstr.GetScaledValueFromIntOrPercent(&size, total, true)
 	return min(n, total)
 }

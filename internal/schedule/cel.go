@@ -33,9 +33,6 @@ const (
 	costPerCharacter          = 0.1
 )
 
-// boolean is the type of a predicate's expression.
-var boolean = gocel.BoolType
-
 // expressions is the environment of a predicate's CEL. All Schedulers of a process share
 // it; it is built when the first expression is compiled.
 var expressions = cel.New(
@@ -73,22 +70,20 @@ func parseJSON(text ref.Val) ref.Val {
 }
 
 // structure returns the cost of the maps and lists of a JSON value.
-func structure(value any) uint64 {
+func structure(value any) (cost uint64) {
 	switch v := value.(type) {
 	case map[string]any:
-		cost := uint64(costMap)
+		cost = costMap
 		for _, inner := range v {
 			cost += structure(inner)
 		}
-		return cost
 	case []any:
-		cost := uint64(costList)
+		cost = costList
 		for _, inner := range v {
 			cost += structure(inner)
 		}
-		return cost
 	}
-	return 0
+	return cost
 }
 
 // scores returns the names and values of an AddOnPlacementScore of the cluster. A score

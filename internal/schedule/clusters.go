@@ -3,6 +3,8 @@
 package schedule
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -22,9 +24,14 @@ type cluster struct {
 	// decisions is how often PlacementDecisions name it.
 	decisions int
 	scores    []*clusterv1alpha1.AddOnPlacementScore
-	// cpu and memory are allocatable; they count only if capacity has them too.
-	cpu, memory       float64
-	hasCPU, hasMemory bool
+	// cpu and memory are allocatable.
+	cpu, memory amount
+}
+
+// amount is how much of a resource a cluster has. It is known only if capacity has it too.
+type amount struct {
+	value float64
+	known bool
 }
 
 // score returns the AddOnPlacementScore of that name, or nil.
@@ -37,22 +44,13 @@ func (c *cluster) score(resource string) *clusterv1alpha1.AddOnPlacementScore {
 	return nil
 }
 
-// measure reads the resources from the object.
-func (c *cluster) measure() {
-	c.cpu, c.hasCPU = allocatable(c.object, clusterv1.ResourceCPU)
-	c.memory, c.hasMemory = allocatable(c.object, clusterv1.ResourceMemory)
-}
-
-func allocatable(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) (float64, bool) {
-	if c == nil {
-		return 0, false
-	}
+func allocatable(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) amount {
 	_, has := c.Status.Capacity[name]
-	amount, also := c.Status.Allocatable[name]
+	quantity, also := c.Status.Allocatable[name]
 	if !has || !also {
-		return 0, false
+		return amount{}
 	}
-	return amount.AsApproximateFloat64(), true
+	return amount{quantity.AsApproximateFloat64(), true}
 }
 
 // claims are the claims of a cluster in the form of labels; if a name occurs twice, the
@@ -79,6 +77,15 @@ func (c claims) Lookup(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// values returns the values by name.
+func (c claims) values() map[string]string {
+	out := make(map[string]string, len(c))
+	for _, one := range c {
+		out[one.Name] = one.Value
+	}
+	return out
 }
 
 // cluster returns the entry for a name, creating it if necessary.
@@ -118,12 +125,12 @@ func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
 	}
 	c.object = object
 	fresh := old == nil || old.UID != object.UID
-	what := change{mask: everything}
+	what := parts{mask: everything}
 	if !fresh {
 		what = difference(old, object)
 	}
 	if fresh || what.mask&resources != 0 {
-		c.measure()
+		c.cpu, c.memory = allocatable(object, clusterv1.ResourceCPU), allocatable(object, clusterv1.ResourceMemory)
 	}
 	s.deleting.assign(c.slot, object.DeletionTimestamp != nil)
 	s.tainted.assign(c.slot, len(object.Spec.Taints) > 0)
@@ -134,10 +141,10 @@ func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
 		return
 	}
 	s.concerned(c, func(p *placement) {
-		if fresh || p.verdict.touches(&what) {
+		if fresh || p.verdict.touch(&what) {
 			p.forget(c.slot)
 		}
-		if fresh || p.wake.touches(&what) {
+		if fresh || p.wake.touch(&what) {
 			s.touch(p)
 		}
 	})
@@ -155,7 +162,6 @@ func (s *Scheduler) DeleteCluster(name string) {
 		in.members.clear(c.slot)
 	}
 	c.sets, c.object = nil, nil
-	c.measure()
 	s.deleting.clear(c.slot)
 	s.tainted.clear(c.slot)
 	s.tidy(c)
@@ -192,14 +198,23 @@ func (s *Scheduler) updateSets(c *cluster) {
 	}
 }
 
-// concerned calls visit with the placements that have a cluster as a candidate, some of
-// them more than once. While the selector of a set cannot be parsed, every cluster may be
-// in it.
-func (s *Scheduler) concerned(c *cluster, visit func(*placement)) {
-	for _, in := range c.sets {
-		s.subscribers(in, visit)
+// mayHold returns the sets that may have a cluster as a member: while the selector of a set
+// cannot be parsed, every cluster may be in it.
+func (s *Scheduler) mayHold(c *cluster) iter.Seq[*set] {
+	return func(yield func(*set) bool) {
+		for _, in := range c.sets {
+			if !yield(in) {
+				return
+			}
+		}
+		maps.Keys(s.malformed)(yield)
 	}
-	for in := range s.malformed {
+}
+
+// concerned calls visit with the placements that have a cluster as a candidate, some of
+// them more than once.
+func (s *Scheduler) concerned(c *cluster, visit func(*placement)) {
+	for in := range s.mayHold(c) {
 		s.subscribers(in, visit)
 	}
 }
@@ -251,28 +266,17 @@ func (s *Scheduler) DeleteScore(key Key) {
 
 // wakeReaders wakes the placements that read scores of that name of a cluster.
 func (s *Scheduler) wakeReaders(c *cluster, name string, matters bool) {
-	for p := range s.scoreReaders[name] {
-		s.rescore(p, c, matters)
-	}
-	for p := range s.anyScore {
-		s.rescore(p, c, matters)
-	}
-}
-
-func (s *Scheduler) rescore(p *placement, c *cluster, matters bool) {
-	p.forget(c.slot)
-	if !matters {
-		return
-	}
-	for _, in := range c.sets {
-		if s.subscribes(p, in) {
-			s.touch(p)
-			return
-		}
-	}
-	for in := range s.malformed {
-		if s.subscribes(p, in) {
-			s.touch(p)
+	for _, readers := range []map[*placement]struct{}{s.scoreReaders[name], s.scoreReaders[anyScore]} {
+		for p := range readers {
+			p.forget(c.slot)
+			if !matters {
+				continue
+			}
+			for in := range s.mayHold(c) {
+				if s.subscribes(p, in) {
+					s.touch(p)
+				}
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	gocel "github.com/google/cel-go/cel"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -61,10 +62,18 @@ type program struct {
 	rate    time.Duration
 }
 
-// predicate is one of spec.predicates; a nil part matches everything.
+// selectors are those of a predicate or a decision group.
+type selectors struct{ labels, claims labels.Selector }
+
+// match reports whether a cluster has the labels and claims.
+func (s *selectors) match(c *cluster) bool {
+	return s.labels.Matches(labels.Set(c.object.Labels)) && (s.claims.Empty() || s.claims.Matches(claims(c.object.Status.ClusterClaims)))
+}
+
+// predicate is one of spec.predicates.
 type predicate struct {
-	labels, claims labels.Selector
-	expressions    []expression
+	selectors
+	expressions []expression
 	// cost is its cost without its expressions, in approximate CEL units.
 	cost uint64
 }
@@ -76,8 +85,8 @@ type expression struct {
 
 // groupRule is one of the decision groups.
 type groupRule struct {
-	name           string
-	labels, claims labels.Selector
+	selectors
+	name string
 }
 
 // groupSize is clustersPerDecisionGroup: a number or a percentage.
@@ -95,34 +104,32 @@ func (s groupSize) of(total int) int {
 	return n
 }
 
-// compiler compiles one program.
-type compiler struct {
-	*program
-	env *cel.Environment
-}
-
 // Validate returns what is wrong or without effect in a Placement, for admission and the
 // plugin. It finds what the API schema does not check, and also what the schema does
 // check, for objects that were never validated. Exactly the problems that make Decide
 // call a Placement misconfigured have severity SeverityError. The order is that of the
 // fields.
 func Validate(p *clusterv1beta1.Placement) []Problem {
-	return compile(p, expressions).problems
+	return compile(p).problems
 }
 
 // compile compiles a Placement. Everything that is wrong is listed in the program's
 // problems.
-func compile(p *clusterv1beta1.Placement, env *cel.Environment) *program {
-	c := compiler{&program{wanted: -1, rate: defaultScoreRate}, env}
+func compile(p *clusterv1beta1.Placement) *program {
+	c := &program{wanted: -1, rate: defaultScoreRate}
 	if c.named = len(validation.IsValidLabelValue(p.Name)) == 0; !c.named {
 		c.error("", "metadata.name", "the name cannot be the value of a label, so no decision can carry it",
 			"use a name of at most 63 characters")
 	}
-	c.number(p.Spec.NumberOfClusters)
+	if n := p.Spec.NumberOfClusters; n != nil {
+		if c.wanted = max(int(*n), 0); *n < 0 {
+			c.error("", "spec.numberOfClusters", fmt.Sprintf("numberOfClusters is %d", *n), "use 0 or more, or leave it out for all clusters that fit")
+		}
+	}
 	for i, one := range c.bounded(p.Spec.Predicates) {
 		c.predicate(fmt.Sprintf("spec.predicates[%d].requiredClusterSelector", i), one.RequiredClusterSelector)
 	}
-	for i, t := range few(&c, "spec.tolerations", pluginTaint, p.Spec.Tolerations) {
+	for i, t := range few(c, "spec.tolerations", pluginTaint, p.Spec.Tolerations) {
 		c.toleration(fmt.Sprintf("spec.tolerations[%d]", i), t)
 	}
 	c.policy(p.Spec.PrioritizerPolicy)
@@ -134,34 +141,20 @@ func compile(p *clusterv1beta1.Placement, env *cel.Environment) *program {
 	}
 	c.strategy(p.Spec.DecisionStrategy.GroupStrategy)
 	c.order(p.Spec)
-	return c.program
+	return c
 }
 
-func (c *compiler) addProblem(p Problem) {
-	c.problems = append(c.problems, p)
-	c.broken = c.broken || p.Severity == SeverityError
+func (c *program) error(plugin, field, message, fix string) {
+	c.problems = append(c.problems, Problem{SeverityError, plugin, field, message, fix})
+	c.broken = true
 }
 
-func (c *compiler) error(plugin, field, message, fix string) {
-	c.addProblem(Problem{SeverityError, plugin, field, message, fix})
-}
-
-func (c *compiler) warn(plugin, field, message, fix string) {
-	c.addProblem(Problem{SeverityWarning, plugin, field, message, fix})
-}
-
-func (c *compiler) number(n *int32) {
-	if n == nil {
-		return
-	}
-	c.wanted = max(int(*n), 0)
-	if *n < 0 {
-		c.error("", "spec.numberOfClusters", fmt.Sprintf("numberOfClusters is %d", *n), "use 0 or more, or leave it out for all clusters that fit")
-	}
+func (c *program) warn(plugin, field, message, fix string) {
+	c.problems = append(c.problems, Problem{SeverityWarning, plugin, field, message, fix})
 }
 
 // bounded returns the predicates, or none and a problem if they exceed the bounds.
-func (c *compiler) bounded(all []clusterv1beta1.ClusterPredicate) []clusterv1beta1.ClusterPredicate {
+func (c *program) bounded(all []clusterv1beta1.ClusterPredicate) []clusterv1beta1.ClusterPredicate {
 	expressions, size := 0, 0
 	for _, one := range all {
 		for _, text := range one.RequiredClusterSelector.CELSelector.CELExpressions {
@@ -178,7 +171,7 @@ func (c *compiler) bounded(all []clusterv1beta1.ClusterPredicate) []clusterv1bet
 }
 
 // few returns a list, or none and a problem if it is too long.
-func few[T any](c *compiler, field, plugin string, all []T) []T {
+func few[T any](c *program, field, plugin string, all []T) []T {
 	if len(all) <= maxEntries {
 		return all
 	}
@@ -186,12 +179,10 @@ func few[T any](c *compiler, field, plugin string, all []T) []T {
 	return nil
 }
 
-func (c *compiler) predicate(field string, s clusterv1beta1.ClusterSelector) {
-	var p predicate
-	p.labels = c.selector(pluginPredicate, field+".labelSelector", s.LabelSelector)
-	p.claims = c.selector(pluginPredicate, field+".claimSelector", metav1.LabelSelector{MatchExpressions: s.ClaimSelector.MatchExpressions})
+func (c *program) predicate(field string, s clusterv1beta1.ClusterSelector) {
+	p := predicate{selectors: c.selectors(pluginPredicate, field, s.LabelSelector, s.ClaimSelector)}
 	for i, text := range s.CELSelector.CELExpressions {
-		compiled, err := c.env.Compile(text, boolean)
+		compiled, err := expressions.Compile(text, gocel.BoolType)
 		if err != nil {
 			c.error(pluginPredicate, fmt.Sprintf("%s.celSelector.celExpressions[%d]", field, i), "compilation failed: "+err.Error(),
 				"give a CEL expression over managedCluster that is true or false")
@@ -200,29 +191,31 @@ func (c *compiler) predicate(field string, s clusterv1beta1.ClusterSelector) {
 	}
 	p.cost = 1 + uint64(len(p.expressions))
 	for _, selector := range []labels.Selector{p.labels, p.claims} {
-		if selector != nil {
-			requirements, _ := selector.Requirements()
-			p.cost += uint64(len(requirements))
-		}
+		requirements, _ := selector.Requirements()
+		p.cost += uint64(len(requirements))
 	}
 	c.predicates = append(c.predicates, p)
 }
 
-// selector returns nil if everything matches, or if the selector is invalid.
-func (c *compiler) selector(plugin, field string, s metav1.LabelSelector) labels.Selector {
-	if len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
-		return nil
+func (c *program) selectors(plugin, field string, s metav1.LabelSelector, claims clusterv1beta1.ClusterClaimSelector) selectors {
+	return selectors{
+		c.selector(plugin, field+".labelSelector", &s),
+		c.selector(plugin, field+".claimSelector", &metav1.LabelSelector{MatchExpressions: claims.MatchExpressions}),
 	}
-	made, err := metav1.LabelSelectorAsSelector(&s)
+}
+
+// selector returns one that matches everything if the given one is invalid.
+func (c *program) selector(plugin, field string, s *metav1.LabelSelector) labels.Selector {
+	made, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
 		c.error(plugin, field, excerpt.Within(err.Error(), 3*maxQuoted),
 			"operators are In and NotIn with values, Exists and DoesNotExist without; keys and values are those of labels")
-		return nil
+		return labels.Everything()
 	}
 	return made
 }
 
-func (c *compiler) toleration(field string, t clusterv1beta1.Toleration) {
+func (c *program) toleration(field string, t clusterv1beta1.Toleration) {
 	c.tolerations = append(c.tolerations, t)
 	switch t.Operator {
 	case clusterv1beta1.TolerationOpExists:
@@ -252,7 +245,7 @@ func (c *compiler) toleration(field string, t clusterv1beta1.Toleration) {
 	}
 }
 
-func (c *compiler) constraint(field string, t clusterv1beta1.SpreadConstraintsTerm) {
+func (c *program) constraint(field string, t clusterv1beta1.SpreadConstraintsTerm) {
 	if t.TopologyKey == "" {
 		c.error("", field+".topologyKey", "topologyKey is empty", "name a label or a claim")
 	}
@@ -282,7 +275,7 @@ func (c *compiler) constraint(field string, t clusterv1beta1.SpreadConstraintsTe
 	c.spread = append(c.spread, t)
 }
 
-func (c *compiler) strategy(s clusterv1beta1.GroupStrategy) {
+func (c *program) strategy(s clusterv1beta1.GroupStrategy) {
 	const base = "spec.decisionStrategy.groupStrategy."
 	for i, g := range few(c, base+"decisionGroups", "", s.DecisionGroups) {
 		field := fmt.Sprintf("%sdecisionGroups[%d]", base, i)
@@ -293,20 +286,15 @@ func (c *compiler) strategy(s clusterv1beta1.GroupStrategy) {
 				"use 2 to 63 letters, digits, '-', '_' and '.'",
 			)
 		}
-		c.groups = append(c.groups, groupRule{
-			name:   g.GroupName,
-			labels: c.selector("", field+".groupClusterSelector.labelSelector", g.GroupClusterSelector.LabelSelector),
-			claims: c.selector("", field+".groupClusterSelector.claimSelector", metav1.LabelSelector{
-				MatchExpressions: g.GroupClusterSelector.ClaimSelector.MatchExpressions,
-			}),
-		})
+		s := g.GroupClusterSelector
+		c.groups = append(c.groups, groupRule{c.selectors("", field+".groupClusterSelector", s.LabelSelector, s.ClaimSelector), g.GroupName})
 	}
 	if n := s.ClustersPerDecisionGroup; n != nil {
 		c.groupSize(base+"clustersPerDecisionGroup", *n)
 	}
 }
 
-func (c *compiler) groupSize(field string, n intstr.IntOrString) {
+func (c *program) groupSize(field string, n intstr.IntOrString) {
 	if n.Type == intstr.Int {
 		c.size.number = int(n.IntVal)
 		if n.IntVal < 0 {
@@ -326,7 +314,7 @@ func (c *compiler) groupSize(field string, n intstr.IntOrString) {
 }
 
 // order reads sortBy and scoreRateLimit.
-func (c *compiler) order(s clusterv1beta1.PlacementSpec) {
+func (c *program) order(s clusterv1beta1.PlacementSpec) {
 	switch s.SortBy {
 	case "", clusterv1beta1.SortByClusterName:
 	case clusterv1beta1.SortByScore:

@@ -43,30 +43,25 @@ type stages struct {
 type scratch struct {
 	candidates, matched bits
 	feasible, selected  []ranked
-	// own is how often the decisions of the placement name the cluster of a slot, valid
-	// if the slot's epoch is the current one; owned are those slots.
-	own, epochs []uint32
-	epoch       uint32
-	owned       []uint32
+	// own is how often the decisions of the placement name the cluster of a slot; owned
+	// are the slots where it is not 0.
+	own, owned []uint32
 }
 
 // ranked is a feasible cluster with the values that it is ranked by.
 type ranked struct {
 	cluster *cluster
 	score   int64
-	// last: after all others.
-	last bool
+	// standing is welcome or last.
+	standing standing
 }
 
 // compareRanked orders clusters, best first.
 func compareRanked(a, b ranked) int {
-	if a.last != b.last {
-		if a.last {
-			return 1
-		}
-		return -1
+	if order := cmp.Or(cmp.Compare(a.standing, b.standing), cmp.Compare(b.score, a.score)); order != 0 {
+		return order
 	}
-	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.cluster.name, b.cluster.name))
+	return strings.Compare(a.cluster.name, b.cluster.name)
 }
 
 // Decide returns what a Placement selects at a given time. The result depends only on the
@@ -98,10 +93,6 @@ func (s *Scheduler) Scores(key Key, now time.Time) []Scored {
 	if r.Skip != SkipNone || d.program.broken || !d.run(true) {
 		return nil
 	}
-	return d.scores()
-}
-
-func (d *decider) scores() []Scored {
 	out := make([]Scored, 0, len(d.stages.feasible))
 	for _, f := range d.stages.feasible {
 		out = append(out, Scored{f.cluster.name, f.score})
@@ -136,38 +127,24 @@ func (s *Scheduler) decider(key Key, now time.Time) (*decider, Result) {
 // markOwn records how often the observed decisions of this placement name each cluster.
 func (d *decider) markOwn() {
 	m := &d.s.scratch
-	if missing := len(d.s.slots) - len(m.own); missing > 0 {
-		m.own = append(m.own, make([]uint32, missing)...)
-		m.epochs = append(m.epochs, make([]uint32, missing)...)
-	}
-	if m.epoch++; m.epoch == 0 {
-		clear(m.epochs)
-		m.epoch = 1
+	m.own = append(m.own, make([]uint32, len(d.s.slots)-len(m.own))...)
+	for _, slot := range m.owned {
+		m.own[slot] = 0
 	}
 	m.owned = m.owned[:0]
 	for _, o := range d.placement.observed {
 		for _, slot := range o.slots {
-			if m.epochs[slot] != m.epoch {
-				m.epochs[slot], m.own[slot] = m.epoch, 0
+			if m.own[slot]++; m.own[slot] == 1 {
 				m.owned = append(m.owned, slot)
 			}
-			m.own[slot]++
 		}
 	}
 }
 
 // ownCount returns how often the placement's decisions name a cluster.
-func (d *decider) ownCount(c *cluster) int {
-	if m := &d.s.scratch; m.epochs[c.slot] == m.epoch {
-		return int(m.own[c.slot])
-	}
-	return 0
-}
+func (d *decider) ownCount(c *cluster) int { return int(d.s.scratch.own[c.slot]) }
 
-func (d *decider) isOwn(c *cluster) bool {
-	m := &d.s.scratch
-	return m.epochs[c.slot] == m.epoch
-}
+func (d *decider) isOwn(c *cluster) bool { return d.ownCount(c) > 0 }
 
 // run executes the stages; withScores computes scores even if they make no difference. It
 // returns false if it did not finish.
@@ -180,18 +157,13 @@ func (d *decider) run(withScores bool) bool {
 	if d.program.broken {
 		return true
 	}
-	from := d.s.begin()
-	ended := d.match()
-	d.s.took(Step{KindFilter, pluginPredicate}, from)
-	if !ended {
+	if !d.match() {
 		return false
 	}
 	if len(d.program.predicates) > 0 {
 		m.matched = t.matched
 	}
-	from = d.s.begin()
 	d.filterTaints()
-	d.s.took(Step{KindFilter, pluginTaint}, from)
 	wanted := len(t.feasible)
 	if d.program.wanted >= 0 {
 		wanted = min(wanted, d.program.wanted)
@@ -231,6 +203,7 @@ func (d *decider) findCandidates() {
 
 // filterTaints finds the matched clusters that no taint keeps out.
 func (d *decider) filterTaints() {
+	defer d.s.took(Step{KindFilter, pluginTaint}, d.s.begin())
 	t := &d.stages
 	for i, word := range t.matched {
 		tainted := d.s.tainted.word(i)
@@ -238,12 +211,10 @@ func (d *decider) filterTaints() {
 			slot := slotOf(i, word)
 			r := ranked{cluster: d.s.slots[slot]}
 			if tainted&(word&-word) != 0 {
-				standing := d.worstStanding(r.cluster)
-				if standing == refused {
+				if r.standing = d.worstStanding(r.cluster); r.standing == refused {
 					d.countRefusal(r.cluster)
 					continue
 				}
-				r.last = standing == last
 			}
 			t.feasible = append(t.feasible, r)
 		}

@@ -4,7 +4,6 @@ package schedule
 
 import (
 	"slices"
-	"strconv"
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
@@ -100,13 +99,4 @@ func (s *Scheduler) recount(c *cluster, by int) {
 	for n := len(s.histogram); n > 0 && s.histogram[n-1] == 0; n-- {
 		s.histogram = s.histogram[:n-1]
 	}
-}
-
-// index returns the index of the group that an observed decision belongs to.
-func (o *decision) index() int {
-	i, err := strconv.Atoi(o.object.Labels[clusterv1beta1.LabelDecisionGroupIndex])
-	if err != nil {
-		return 0
-	}
-	return i
 }

@@ -38,36 +38,26 @@ const (
 	everything facet = 1<<facets - 1
 )
 
-// change is what differs between two states of a cluster.
-type change struct {
+// parts are parts of a cluster: those that a placement reads, or that differ between two
+// states.
+type parts struct {
 	mask facet
-	// labels and claims are the keys whose values differ.
+	// labels and claims are keys.
 	labels, claims []string
 }
 
-// reads is what a placement reads of its clusters.
-type reads struct {
-	mask           facet
-	labels, claims []string
-}
-
-// touches reports whether a placement reads something that changed.
-func (r *reads) touches(c *change) bool {
-	return r.mask&c.mask != 0 || intersect(r.labels, c.labels) || intersect(r.claims, c.claims)
+// touch reports whether two sets of parts have something in common.
+func (p *parts) touch(other *parts) bool {
+	return p.mask&other.mask != 0 || intersect(p.labels, other.labels) || intersect(p.claims, other.claims)
 }
 
 func intersect(a, b []string) bool {
-	for _, one := range a {
-		if slices.Contains(b, one) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
 // difference returns the change between two states of a cluster with the same UID.
-func difference(old, now *clusterv1.ManagedCluster) change {
-	c := change{mask: otherMetadata, labels: differingLabels(old.Labels, now.Labels)}
+func difference(old, now *clusterv1.ManagedCluster) parts {
+	c := parts{mask: otherMetadata, labels: differing(old.Labels, now.Labels)}
 	note := func(f facet, same bool) {
 		if !same {
 			c.mask |= f
@@ -76,7 +66,7 @@ func difference(old, now *clusterv1.ManagedCluster) change {
 	note(anyLabel, len(c.labels) == 0)
 	if !slices.Equal(old.Status.ClusterClaims, now.Status.ClusterClaims) {
 		c.mask |= anyClaim
-		c.claims = differingClaims(old.Status.ClusterClaims, now.Status.ClusterClaims)
+		c.claims = differing(claims(old.Status.ClusterClaims).values(), claims(now.Status.ClusterClaims).values())
 	}
 	note(taints, slices.EqualFunc(old.Spec.Taints, now.Spec.Taints, func(a, b clusterv1.Taint) bool {
 		return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect && a.TimeAdded.Equal(b.TimeAdded)
@@ -84,8 +74,8 @@ func difference(old, now *clusterv1.ManagedCluster) change {
 	note(deletion, (old.DeletionTimestamp == nil) == (now.DeletionTimestamp == nil))
 	if !reflect.DeepEqual(old.Status.Allocatable, now.Status.Allocatable) || !reflect.DeepEqual(old.Status.Capacity, now.Status.Capacity) {
 		c.mask |= resources
-		note(cpu, sameAllocatable(old, now, clusterv1.ResourceCPU))
-		note(memory, sameAllocatable(old, now, clusterv1.ResourceMemory))
+		note(cpu, allocatable(old, clusterv1.ResourceCPU) == allocatable(now, clusterv1.ResourceCPU))
+		note(memory, allocatable(old, clusterv1.ResourceMemory) == allocatable(now, clusterv1.ResourceMemory))
 	}
 	note(conditions, reflect.DeepEqual(old.Status.Conditions, now.Status.Conditions))
 	note(annotations, reflect.DeepEqual(old.Annotations, now.Annotations))
@@ -96,13 +86,8 @@ func difference(old, now *clusterv1.ManagedCluster) change {
 	return c
 }
 
-func sameAllocatable(old, now *clusterv1.ManagedCluster, name clusterv1.ResourceName) bool {
-	a, hadA := allocatable(old, name)
-	b, hadB := allocatable(now, name)
-	return a == b && hadA == hadB
-}
-
-func differingLabels(old, now map[string]string) []string {
+// differing returns the keys with another value.
+func differing(old, now map[string]string) []string {
 	var out []string
 	for key, value := range old {
 		if other, has := now[key]; !has || other != value {
@@ -117,24 +102,7 @@ func differingLabels(old, now map[string]string) []string {
 	return out
 }
 
-func differingClaims(old, now claims) []string {
-	var out []string
-	for _, list := range []claims{old, now} {
-		for _, one := range list {
-			a, had := old.Lookup(one.Name)
-			b, has := now.Lookup(one.Name)
-			if a != b || had != has {
-				out = append(out, one.Name)
-			}
-		}
-	}
-	return out
-}
-
 func keysOf(s labels.Selector) []string {
-	if s == nil {
-		return nil
-	}
 	var out []string
 	requirements, _ := s.Requirements()
 	for _, r := range requirements {
@@ -143,12 +111,14 @@ func keysOf(s labels.Selector) []string {
 	return out
 }
 
-// verdictReads returns what the predicates of a program read, and the scores that their
-// expressions read: by name, or any.
-func (p *program) verdictReads() (r reads, scores []string, anyScore bool) {
-	for _, one := range p.predicates {
-		r.labels = append(r.labels, keysOf(one.labels)...)
-		r.claims = append(r.claims, keysOf(one.claims)...)
+// anyScore stands for the names of all scores.
+const anyScore = ""
+
+// verdictReads returns what the predicates of a program read, and the names of the scores
+// that their expressions read.
+func (c *program) verdictReads() (r parts, scores []string) {
+	for _, one := range c.predicates {
+		r.keys(one.selectors)
 		for _, e := range one.expressions {
 			if e.program == nil {
 				continue
@@ -162,29 +132,36 @@ func (p *program) verdictReads() (r reads, scores []string, anyScore bool) {
 				case call.Constant:
 					scores = append(scores, call.Text)
 				default:
-					anyScore = true
+					scores = append(scores, anyScore)
 				}
 			}
-			// An expression that passes the whole cluster on may read any score.
-			anyScore = anyScore || uses.Whole
+			if uses.Whole { // which may read any score
+				scores = append(scores, anyScore)
+			}
 		}
 	}
-	return r, scores, anyScore
+	return r, scores
+}
+
+// keys adds what selectors read.
+func (p *parts) keys(s selectors) {
+	p.labels = append(p.labels, keysOf(s.labels)...)
+	p.claims = append(p.claims, keysOf(s.claims)...)
 }
 
 // expression adds what an expression reads.
-func (r *reads) expression(uses cel.Reference) {
+func (p *parts) expression(uses cel.Reference) {
 	if uses.Whole {
-		r.mask |= everything
+		p.mask |= everything
 	}
 	for _, path := range uses.Paths {
 		switch {
 		case len(path) > 2 && path[0] == "metadata" && path[1] == "labels":
-			r.labels = append(r.labels, path[2])
+			p.labels = append(p.labels, path[2])
 		case len(path) > 1:
-			r.mask |= facetOf(path[0], path[1])
+			p.mask |= facetOf(path[0], path[1])
 		default:
-			r.mask |= everything
+			p.mask |= everything
 		}
 	}
 }
@@ -221,23 +198,22 @@ func facetOf(part, field string) facet {
 }
 
 // wakeReads returns everything that a program reads of clusters.
-func (p *program) wakeReads() reads {
-	r, _, _ := p.verdictReads()
+func (c *program) wakeReads() parts {
+	r, _ := c.verdictReads()
 	r.mask |= taints | deletion
-	for _, one := range p.prioritizers {
-		switch one.kind {
-		case allocatableCPU:
+	for _, one := range c.prioritizers {
+		switch one.Name {
+		case clusterv1beta1.PrioritizerResourceAllocatableCPU:
 			r.mask |= cpu
-		case allocatableMemory:
+		case clusterv1beta1.PrioritizerResourceAllocatableMemory:
 			r.mask |= memory
 		}
 	}
-	for _, g := range p.groups {
-		r.labels = append(r.labels, keysOf(g.labels)...)
-		r.claims = append(r.claims, keysOf(g.claims)...)
+	for _, g := range c.groups {
+		r.keys(g.selectors)
 	}
-	for i := range p.spread {
-		if t := &p.spread[i]; t.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
+	for i := range c.spread {
+		if t := &c.spread[i]; t.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
 			r.claims = append(r.claims, t.TopologyKey)
 		} else {
 			r.labels = append(r.labels, t.TopologyKey)

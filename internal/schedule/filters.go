@@ -4,9 +4,8 @@ package schedule
 
 import (
 	"context"
+	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/cel"
 )
@@ -18,6 +17,7 @@ const maxCostAtOnce = 5_000_000
 // match finds the candidates that match one of the predicates; without any, all do. It
 // returns false if it did not finish.
 func (d *decider) match() bool {
+	defer d.s.took(Step{KindFilter, pluginPredicate}, d.s.begin())
 	t := &d.stages
 	if len(d.program.predicates) == 0 {
 		t.matched = t.candidates
@@ -50,7 +50,7 @@ func (d *decider) dropExpired() {
 	if d.now.Before(p.evaluated) {
 		p.known, p.expiry = nil, nil
 	}
-	if len(p.scores) > 0 || p.anyScore {
+	if len(p.scores) > 0 {
 		p.evaluated = d.now
 	}
 	for slot, until := range p.expiry {
@@ -73,14 +73,8 @@ func (d *decider) recheckExpiries() {
 // fitsAny checks a cluster against the predicates until one matches.
 func (d *decider) fitsAny(c *cluster) bool {
 	d.s.counters.Evaluations++
-	fits := false
 	var until time.Time
-	for i := range d.program.predicates {
-		if d.fits(c, &d.program.predicates[i], &until) {
-			fits = true
-			break
-		}
-	}
+	fits := slices.ContainsFunc(d.program.predicates, func(p predicate) bool { return d.fits(c, p, &until) })
 	if !until.IsZero() {
 		if d.placement.expiry == nil {
 			d.placement.expiry = map[uint32]time.Time{}
@@ -92,16 +86,10 @@ func (d *decider) fitsAny(c *cluster) bool {
 
 // fits checks a cluster against one predicate, and moves until forward to the first
 // expiry of a score that it read.
-func (d *decider) fits(c *cluster, p *predicate, until *time.Time) bool {
+func (d *decider) fits(c *cluster, p predicate, until *time.Time) bool {
 	d.cost += p.cost
-	if p.labels != nil && !p.labels.Matches(labels.Set(c.object.Labels)) {
-		return false
-	}
-	if p.claims != nil && !p.claims.Matches(claims(c.object.Status.ClusterClaims)) {
-		return false
-	}
-	if len(p.expressions) == 0 {
-		return true
+	if matches := p.match(c); !matches || len(p.expressions) == 0 {
+		return matches
 	}
 	defer d.s.took(Step{KindCEL, ""}, d.s.begin())
 	seen := newCELCluster(c, d.now)

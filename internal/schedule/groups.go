@@ -3,10 +3,11 @@
 package schedule
 
 import (
+	"cmp"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
@@ -24,7 +25,7 @@ func (d *decider) group(selected []ranked) []Group {
 	for _, rule := range d.program.groups {
 		var in, rest []ranked
 		for _, r := range left {
-			if rule.takes(r.cluster) {
+			if rule.match(r.cluster) {
 				in = append(in, r)
 			} else {
 				rest = append(rest, r)
@@ -39,17 +40,12 @@ func (d *decider) group(selected []ranked) []Group {
 	return out
 }
 
-func (g *groupRule) takes(c *cluster) bool {
-	return (g.labels == nil || g.labels.Matches(labels.Set(c.object.Labels))) &&
-		(g.claims == nil || g.claims.Matches(claims(c.object.Status.ClusterClaims)))
-}
-
 func (d *decider) chunk(name string, clusters []ranked, size int) []Group {
 	var out []Group
 	for part := range slices.Chunk(clusters, max(size, 1)) {
-		g := Group{Name: name}
+		g := Group{Name: name, Clusters: make([]clusterv1beta1.ClusterDecision, 0, len(part))}
 		for _, r := range part {
-			one := Decision{Cluster: r.cluster.name}
+			one := clusterv1beta1.ClusterDecision{ClusterName: r.cluster.name}
 			if d.program.byScore {
 				score := r.score
 				one.Score = &score
@@ -61,53 +57,74 @@ func (d *decider) chunk(name string, clusters []ranked, size int) []Group {
 	return out
 }
 
+// ObservedGroup is a decision group as its objects define it.
+type ObservedGroup struct {
+	Group
+	// Index is that of the label; one that is not a number counts as 0.
+	Index int
+}
+
+// Observed returns the decision groups of PlacementDecisions without empty ones: by index,
+// the clusters of each in the order of its objects. Clusters that keep refuses are left
+// out.
+func Observed(objects iter.Seq[*clusterv1beta1.PlacementDecision], keep func(cluster string) bool) []ObservedGroup {
+	var out []ObservedGroup
+	for _, o := range slices.SortedFunc(objects, compareDecisions) {
+		g := ObservedGroup{Group{Name: o.Labels[clusterv1beta1.LabelDecisionGroupName]}, indexOf(o)}
+		for _, one := range o.Status.Decisions {
+			if keep(one.ClusterName) {
+				g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: one.ClusterName, Score: one.Score})
+			}
+		}
+		switch n := len(out); {
+		case len(g.Clusters) == 0:
+		case n > 0 && out[n-1].Index == g.Index && out[n-1].Name == g.Name:
+			out[n-1].Clusters = append(out[n-1].Clusters, g.Clusters...)
+		default:
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// compareDecisions orders decisions by index, and by name within one: p-decision-2 comes
+// before p-decision-10.
+func compareDecisions(a, b *clusterv1beta1.PlacementDecision) int {
+	return cmp.Or(indexOf(a)-indexOf(b), len(a.Name)-len(b.Name), strings.Compare(a.Name, b.Name))
+}
+
+func indexOf(d *clusterv1beta1.PlacementDecision) int {
+	i, err := strconv.Atoi(d.Labels[clusterv1beta1.LabelDecisionGroupIndex])
+	if err != nil {
+		return 0
+	}
+	return i
+}
+
 // lastGroups returns the groups of the observed decisions, with the clusters for which
 // keep returns true.
 func (d *decider) lastGroups(keep func(*cluster) bool) []Group {
-	var order []*decision
-	for _, o := range d.placement.observed {
-		order = append(order, o)
-	}
-	slices.SortFunc(order, func(a, b *decision) int {
-		if i, j := a.index(), b.index(); i != j {
-			return i - j
-		}
-		return compareNumbered(a.object.Name, b.object.Name)
-	})
-	var out []Group
-	seen := map[string]bool{}
-	index := -1
-	for _, o := range order {
-		var in []Decision
-		for _, one := range o.object.Status.Decisions {
-			c := d.s.clusters[one.ClusterName]
-			if seen[one.ClusterName] || c == nil || c.object == nil || !keep(c) {
-				continue
+	objects := func(yield func(*clusterv1beta1.PlacementDecision) bool) {
+		for _, o := range d.placement.observed {
+			if !yield(o.object) {
+				return
 			}
-			seen[one.ClusterName] = true
-			in = append(in, Decision{Cluster: one.ClusterName, Score: one.Score})
 		}
-		if len(in) == 0 {
-			continue
+	}
+	seen := map[string]bool{}
+	var out []Group
+	for _, g := range Observed(objects, func(name string) bool {
+		c := d.s.clusters[name]
+		if seen[name] || c == nil || c.object == nil || !keep(c) {
+			return false
 		}
-		name := o.object.Labels[clusterv1beta1.LabelDecisionGroupName]
-		if i := o.index(); len(out) == 0 || i != index || out[len(out)-1].Name != name {
-			out, index = append(out, Group{Name: name}), i
-		}
-		last := &out[len(out)-1]
-		last.Clusters = append(last.Clusters, in...)
+		seen[name] = true
+		return true
+	}) {
+		out = append(out, g.Group)
 	}
 	if out == nil {
 		out = []Group{{}}
 	}
 	return out
-}
-
-// compareNumbered orders names that end in a number by the number: p-decision-2 comes
-// before p-decision-10.
-func compareNumbered(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }

@@ -41,7 +41,7 @@ func groupsOf(r schedule.Result) []string {
 	for _, g := range r.Groups {
 		text := g.Name + ":"
 		for _, c := range g.Clusters {
-			text += " " + c.Cluster
+			text += " " + c.ClusterName
 		}
 		out = append(out, text)
 	}

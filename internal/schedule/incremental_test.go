@@ -130,10 +130,10 @@ func TestAChangeWakesWhoReadsIt(t *testing.T) {
 	} {
 		current = current.DeepCopy()
 		step.change(current)
-		before := s.Evaluations()
+		before := s.Counters().Evaluations
 		s.SetCluster(current)
 		require.Equal(t, step.woken, decide(), step.name)
-		require.Equal(t, step.evaluations, s.Evaluations()-before, step.name)
+		require.Equal(t, step.evaluations, s.Counters().Evaluations-before, step.name)
 	}
 }
 
@@ -159,14 +159,14 @@ func TestAHeartbeatCostsNothing(t *testing.T) {
 func TestAChangeCostsWhatItTouches(t *testing.T) {
 	t.Parallel()
 	s := crowd(100)
-	before := s.Evaluations()
+	before := s.Counters().Evaluations
 	s.SetCluster(clusterOf("cluster00001", labelled("region", "2")))
 	woken := s.Take()
 	require.Len(t, woken, 100)
 	for _, k := range woken {
 		s.Decide(k, now)
 	}
-	require.Equal(t, uint64(100), s.Evaluations()-before)
+	require.Equal(t, uint64(100), s.Counters().Evaluations-before)
 }
 
 // Balance counts the decisions of other placements when a placement is decided, and does

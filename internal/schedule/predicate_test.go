@@ -213,7 +213,7 @@ func TestExplainNamesWhatFailed(t *testing.T) {
 		reports[2].Reason,
 	)
 	require.False(t, reports[2].Predicates[0].Parts[1].Matched)
-	require.Equal(t, "west", reports[2].Predicates[0].Parts[1].Actual)
+	require.Equal(t, "west", *reports[2].Predicates[0].Parts[1].Actual)
 }
 
 // A score that only an expression reads wakes its placement when it changes, and
@@ -231,10 +231,10 @@ func TestScoresInExpressionsWake(t *testing.T) {
 	r := s.Decide(key, now)
 	require.Equal(t, []string{"c1", "c2"}, names(r))
 	require.Equal(t, now.Add(time.Minute), r.LookAgain)
-	before := s.Evaluations()
+	before := s.Counters().Evaluations
 	r = s.Decide(key, now.Add(time.Minute))
 	require.Equal(t, []string{"c1"}, names(r))
-	require.Equal(t, before+1, s.Evaluations(), "only the verdict that has ended")
+	require.Equal(t, before+1, s.Counters().Evaluations, "only the verdict that has ended")
 	require.Equal(t, []string{"c1", "c2"}, names(s.Decide(key, now)), "time may go back")
 	s.SetScore(scoreOf("c2", "unread", 95, nil))
 	require.Empty(t, s.Take())
@@ -256,5 +256,5 @@ func TestDearExpressionsAreDoneInParts(t *testing.T) {
 	}
 	require.Greater(t, parts, 1)
 	require.Equal(t, 120, r.Selected)
-	require.Equal(t, uint64(120), s.Evaluations(), "no part is done twice")
+	require.Equal(t, uint64(120), s.Counters().Evaluations, "no part is done twice")
 }

@@ -12,53 +12,37 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// kind is the kind of a prioritizer.
-type kind int
-
-const (
-	balance kind = iota
-	steady
-	allocatableCPU
-	allocatableMemory
-	addOn
-)
-
-// String returns the name of the prioritizer, or AddOn for those of add-ons, whose names
-// are chosen by users and unbounded.
-func (k kind) String() string {
-	for name, is := range builtIn {
-		if is == k {
-			return name
-		}
-	}
-	return string(clusterv1beta1.ScoreCoordinateTypeAddOn)
-}
-
 // prioritizer is one part of the score.
 type prioritizer struct {
 	Prioritizer
-	kind kind
 	// resource and score are those of an AddOn prioritizer.
 	resource, score string
 }
 
+// kind returns the name of the prioritizer, or AddOn for those of add-ons, whose names are
+// chosen by users and unbounded.
+func (p *prioritizer) kind() string {
+	if p.resource != "" {
+		return string(clusterv1beta1.ScoreCoordinateTypeAddOn)
+	}
+	return p.Name
+}
+
 // builtIn are the prioritizers that need no add-on.
-var builtIn = map[string]kind{
-	clusterv1beta1.PrioritizerBalance:                   balance,
-	clusterv1beta1.PrioritizerSteady:                    steady,
-	clusterv1beta1.PrioritizerResourceAllocatableCPU:    allocatableCPU,
-	clusterv1beta1.PrioritizerResourceAllocatableMemory: allocatableMemory,
+var builtIn = []string{
+	clusterv1beta1.PrioritizerBalance, clusterv1beta1.PrioritizerSteady,
+	clusterv1beta1.PrioritizerResourceAllocatableCPU, clusterv1beta1.PrioritizerResourceAllocatableMemory,
 }
 
 // The highest and the lowest score of a prioritizer.
 const maxScore, minScore = 100, -100
 
 // policy reads the prioritizers and their weights.
-func (c *compiler) policy(p clusterv1beta1.PrioritizerPolicy) {
+func (c *program) policy(p clusterv1beta1.PrioritizerPolicy) {
 	switch p.Mode {
 	case "", clusterv1beta1.PrioritizerPolicyModeAdditive:
-		c.prioritizer(prioritizer{Prioritizer{clusterv1beta1.PrioritizerBalance, 1}, balance, "", ""})
-		c.prioritizer(prioritizer{Prioritizer{clusterv1beta1.PrioritizerSteady, 1}, steady, "", ""})
+		c.prioritizer(clusterv1beta1.PrioritizerBalance, 1)
+		c.prioritizer(clusterv1beta1.PrioritizerSteady, 1)
 	case clusterv1beta1.PrioritizerPolicyModeExact:
 	default:
 		c.error("", "spec.prioritizerPolicy.mode", fmt.Sprintf("incorrect prioritizer policy mode: %.100s", p.Mode), "use Additive or Exact")
@@ -69,7 +53,7 @@ func (c *compiler) policy(p clusterv1beta1.PrioritizerPolicy) {
 	c.prioritizers = slices.DeleteFunc(c.prioritizers, func(p prioritizer) bool { return p.Weight == 0 })
 }
 
-func (c *compiler) configuration(field string, one clusterv1beta1.PrioritizerConfig) {
+func (c *program) configuration(field string, one clusterv1beta1.PrioritizerConfig) {
 	weight := int64(1)
 	if one.Weight != nil {
 		weight = int64(*one.Weight)
@@ -85,15 +69,13 @@ func (c *compiler) configuration(field string, one clusterv1beta1.PrioritizerCon
 	}
 	switch at.Type {
 	case "", clusterv1beta1.ScoreCoordinateTypeBuiltIn:
-		k, known := builtIn[at.BuiltIn]
-		if !known && weight != 0 {
+		if slices.Contains(builtIn, at.BuiltIn) {
+			c.prioritizer(at.BuiltIn, weight)
+		} else if weight != 0 {
 			c.error(
 				"", field+".builtIn", fmt.Sprintf("incorrect builtin prioritizer: %.100s", at.BuiltIn),
 				"use Balance, Steady, ResourceAllocatableCPU or ResourceAllocatableMemory",
 			)
-		}
-		if known {
-			c.prioritizer(prioritizer{Prioritizer{at.BuiltIn, weight}, k, "", ""})
 		}
 		if at.AddOn != nil {
 			c.warn("", field+".addOn", "addOn has no effect beside type BuiltIn", "use type AddOn, or leave out addOn")
@@ -104,7 +86,7 @@ func (c *compiler) configuration(field string, one clusterv1beta1.PrioritizerCon
 			return
 		}
 		name := "AddOn/" + at.AddOn.ResourceName + "/" + at.AddOn.ScoreName
-		c.prioritizers = append(c.prioritizers, prioritizer{Prioritizer{name, weight}, addOn, at.AddOn.ResourceName, at.AddOn.ScoreName})
+		c.prioritizers = append(c.prioritizers, prioritizer{Prioritizer{name, weight}, at.AddOn.ResourceName, at.AddOn.ScoreName})
 		if at.BuiltIn != "" {
 			c.warn("", field+".builtIn", "builtIn has no effect beside type AddOn", "use type BuiltIn, or leave out builtIn")
 		}
@@ -113,16 +95,14 @@ func (c *compiler) configuration(field string, one clusterv1beta1.PrioritizerCon
 	}
 }
 
-// prioritizer adds a prioritizer, replacing a built-in one of the same name: the last
-// entry counts.
-func (c *compiler) prioritizer(p prioritizer) {
-	for i := range c.prioritizers {
-		if c.prioritizers[i].Name == p.Name {
-			c.prioritizers[i] = p
-			return
-		}
+// prioritizer adds a built-in prioritizer, or gives it another weight: the last entry
+// counts.
+func (c *program) prioritizer(name string, weight int64) {
+	i := slices.IndexFunc(c.prioritizers, func(p prioritizer) bool { return p.Name == name })
+	if i < 0 {
+		i, c.prioritizers = len(c.prioritizers), append(c.prioritizers, prioritizer{})
 	}
-	c.prioritizers = append(c.prioritizers, p)
+	c.prioritizers[i].Prioritizer = Prioritizer{name, weight}
 }
 
 // scorer returns one prioritizer's score for a feasible cluster.
@@ -130,20 +110,22 @@ type scorer func(c *cluster) int64
 
 // scorer returns the scorer of a prioritizer for the feasible clusters.
 func (d *decider) scorer(p prioritizer, feasible []ranked) scorer {
-	switch p.kind {
-	case steady:
+	switch p.Name {
+	case clusterv1beta1.PrioritizerSteady:
 		return func(c *cluster) int64 {
 			if d.isOwn(c) {
 				return maxScore
 			}
 			return 0
 		}
-	case allocatableCPU, allocatableMemory:
-		return resourceScorer(p.kind, feasible)
-	case addOn:
-		return d.addOnScorer(p)
-	default:
+	case clusterv1beta1.PrioritizerResourceAllocatableCPU:
+		return resourceScorer(feasible, func(c *cluster) amount { return c.cpu })
+	case clusterv1beta1.PrioritizerResourceAllocatableMemory:
+		return resourceScorer(feasible, func(c *cluster) amount { return c.memory })
+	case clusterv1beta1.PrioritizerBalance:
 		return d.balanceScorer()
+	default:
+		return d.addOnScorer(p)
 	}
 }
 
@@ -178,26 +160,22 @@ func (d *decider) mostDecisions() int {
 
 // resourceScorer prefers clusters with much allocatable CPU or memory, scaled between the
 // lowest and the highest of the feasible clusters.
-func resourceScorer(k kind, feasible []ranked) scorer {
-	of := func(c *cluster) (float64, bool) { return c.cpu, c.hasCPU }
-	if k == allocatableMemory {
-		of = func(c *cluster) (float64, bool) { return c.memory, c.hasMemory }
-	}
+func resourceScorer(feasible []ranked, of func(*cluster) amount) scorer {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, f := range feasible {
-		if amount, has := of(f.cluster); has {
-			low, high = min(low, amount), max(high, amount)
+		if has := of(f.cluster); has.known {
+			low, high = min(low, has.value), max(high, has.value)
 		}
 	}
 	return func(c *cluster) int64 {
-		amount, has := of(c)
+		has := of(c)
 		switch {
-		case !has:
+		case !has.known:
 			return 0
 		case low == high:
 			return maxScore
 		}
-		return int64(((amount-low)/(high-low) - 0.5) * 2 * maxScore)
+		return int64(((has.value-low)/(high-low) - 0.5) * 2 * maxScore)
 	}
 }
 
@@ -209,11 +187,9 @@ func (d *decider) addOnScorer(p prioritizer) scorer {
 		if score == nil {
 			return 0
 		}
-		if until := score.Status.ValidUntil; until != nil {
-			if !d.recheckAt(until.Time) {
-				d.expired(p.resource, c)
-				return 0
-			}
+		if until := score.Status.ValidUntil; until != nil && !d.recheckAt(until.Time) {
+			d.expiries = append(d.expiries, c.name+"/"+p.resource)
+			return 0
 		}
 		for _, item := range score.Status.Scores {
 			if item.Name == p.score {
@@ -222,11 +198,6 @@ func (d *decider) addOnScorer(p prioritizer) scorer {
 		}
 		return 0
 	}
-}
-
-// expired records a score that has expired.
-func (d *decider) expired(resource string, c *cluster) {
-	d.expiries = append(d.expiries, c.name+"/"+resource)
 }
 
 // maxNames bounds the names in a warning.

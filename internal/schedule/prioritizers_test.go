@@ -59,11 +59,12 @@ func scoreOf(cluster, name string, value int32, until *metav1.Time) *clusterv1al
 func scoresBy(t *testing.T, s *schedule.Scheduler, name string) []int64 {
 	t.Helper()
 	report := s.Explain(key, now)
-	for i, p := range report.Prioritizers {
+	for _, p := range report.Prioritizers {
 		if p.Name == name {
 			var out []int64
 			for _, c := range report.Clusters {
-				out = append(out, c.Scores[i])
+				require.Contains(t, c.Scores, name)
+				out = append(out, c.Scores[name])
 			}
 			return out
 		}

@@ -3,6 +3,7 @@
 package schedule
 
 import (
+	"container/heap"
 	"slices"
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -17,7 +18,7 @@ func (d *decider) score() {
 		for i := range feasible {
 			feasible[i].score += p.Weight * of(feasible[i].cluster)
 		}
-		d.s.took(Step{KindPrioritizer, p.kind.String()}, from)
+		d.s.took(Step{KindPrioritizer, p.kind()}, from)
 		d.s.counters.Scored += uint64(len(feasible))
 	}
 	d.stages.scored = true
@@ -25,12 +26,9 @@ func (d *decider) score() {
 
 // hardSpread reports whether a constraint may exclude clusters.
 func (d *decider) hardSpread() bool {
-	for i := range d.program.spread {
-		if d.program.spread[i].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.program.spread, func(t clusterv1beta1.SpreadConstraintsTerm) bool {
+		return t.WhenUnsatisfiable == clusterv1beta1.DoNotSchedule
+	})
 }
 
 // choose returns the best wanted of the feasible clusters, in any order.
@@ -38,9 +36,7 @@ func (d *decider) choose(wanted int) []ranked {
 	t := &d.stages
 	switch {
 	case len(d.program.spread) > 0 && (wanted < len(t.feasible) || d.hardSpread()):
-		order := slices.Clone(t.feasible)
-		slices.SortFunc(order, compareRanked)
-		return newSpreader(d.program.spread, order).choose(wanted)
+		return newSpreader(d.program.spread, slices.SortedFunc(slices.Values(t.feasible), compareRanked)).choose(wanted)
 	case wanted == len(t.feasible):
 		return t.feasible
 	}
@@ -48,47 +44,38 @@ func (d *decider) choose(wanted int) []ranked {
 	return d.s.scratch.selected
 }
 
-// best appends the best n of the clusters to a slice, in any order. It keeps a heap of n
-// with the worst on top, so that choosing few of many costs little more than one
+// best appends the best n of the clusters to a slice, in any order. It keeps a queue of n
+// with the worst first, so that choosing few of many costs little more than one
 // comparison each.
-func best(heap, of []ranked, n int) []ranked {
+func best(chosen, of []ranked, n int) []ranked {
 	if n <= 0 {
-		return heap
+		return chosen
 	}
-	for _, r := range of[:n] {
-		heap = append(heap, r)
-		for i := len(heap) - 1; i > 0; {
-			parent := (i - 1) / 2
-			if compareRanked(heap[i], heap[parent]) <= 0 {
-				break
-			}
-			heap[i], heap[parent] = heap[parent], heap[i]
-			i = parent
-		}
-	}
+	q := &queue[ranked]{append(chosen, of[:n]...), func(a, b ranked) int { return compareRanked(b, a) }}
+	heap.Init(q)
 	for _, r := range of[n:] {
-		if compareRanked(r, heap[0]) < 0 {
-			heap[0] = r
-			sink(heap)
+		if compareRanked(r, q.items[0]) < 0 {
+			q.items[0] = r
+			heap.Fix(q, 0)
 		}
 	}
-	return heap
+	return q.items
 }
 
-// sink moves the first element of a heap down to its position.
-func sink(heap []ranked) {
-	for i := 0; ; {
-		worst := 2*i + 1
-		if worst >= len(heap) {
-			return
-		}
-		if other := worst + 1; other < len(heap) && compareRanked(heap[other], heap[worst]) > 0 {
-			worst = other
-		}
-		if compareRanked(heap[worst], heap[i]) <= 0 {
-			return
-		}
-		heap[i], heap[worst] = heap[worst], heap[i]
-		i = worst
-	}
+// queue has the least of its items first; it implements heap.Interface.
+type queue[T any] struct {
+	items   []T
+	compare func(a, b T) int
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (q *queue[T]) Len() int           { return len(q.items) }
+func (q *queue[T]) Less(i, j int) bool { return q.compare(q.items[i], q.items[j]) < 0 }
+func (q *queue[T]) Swap(i, j int)      { q.items[i], q.items[j] = q.items[j], q.items[i] }
+func (q *queue[T]) Push(x any)         { q.items = append(q.items, x.(T)) }
+func (q *queue[T]) Pop() any {
+	n := len(q.items) - 1
+	x := q.items[n]
+	q.items = q.items[:n]
+	return x
 }

@@ -37,17 +37,13 @@ func (d *decider) scoresAlone() bool {
 	for _, f := range t.feasible {
 		if d.isOwn(f.cluster) {
 			old = append(old, f)
-			if f.last {
-				balance++
-			}
+			balance += int(f.standing)
 		}
 	}
 	same := true
 	for _, f := range t.selected {
 		same = same && d.isOwn(f.cluster)
-		if f.last {
-			balance--
-		}
+		balance -= int(f.standing)
 	}
 	if len(old) != len(t.selected) || balance != 0 || !d.spreadNoWorse(old) {
 		return false

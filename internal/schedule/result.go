@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
 // Key is the namespace and name of a Placement, or of another object in a namespace.
@@ -52,10 +54,6 @@ type Result struct {
 	// Candidates are in a bound set and not being deleted; Matched of them match a
 	// predicate; Feasible of those have no taint that keeps them out.
 	Candidates, Matched, Feasible int
-	// Scores are the feasible clusters with their total score, by name. Only Explain sets
-	// them, because scores are not computed when all clusters are selected;
-	// Scheduler.Scores returns them on demand.
-	Scores []Scored
 
 	// Satisfied and Misconfigured are the conditions PlacementSatisfied and
 	// PlacementMisconfigured, without lastTransitionTime.
@@ -83,16 +81,9 @@ type Result struct {
 type Group struct {
 	// Name is the name of the group, empty if it has none.
 	Name string
-	// Clusters are the clusters of the group in the order that sortBy asks for.
-	Clusters []Decision
-}
-
-// Decision is one selected cluster.
-type Decision struct {
-	// Cluster is the name of the ManagedCluster.
-	Cluster string
-	// Score is its total score if sortBy is Score; otherwise nil.
-	Score *int64
+	// Clusters are the clusters of the group in the order that sortBy asks for, with their
+	// total score if sortBy is Score.
+	Clusters []clusterv1beta1.ClusterDecision
 }
 
 // Scored is a cluster with its total score.
@@ -118,16 +109,16 @@ const (
 // Problem is something wrong with the spec of a Placement.
 type Problem struct {
 	// Severity is the effect of the problem.
-	Severity Severity
+	Severity Severity `json:"severity"`
 	// Plugin is the step that cannot work: Predicate, TaintToleration, or empty. The
 	// message of the condition begins with it.
-	Plugin string
+	Plugin string `json:"-"`
 	// Field is the path of the field, for example spec.tolerations[0].operator.
-	Field string
+	Field string `json:"field"`
 	// Message says what is wrong, in the wording of the contract if it has one.
-	Message string
+	Message string `json:"message"`
 	// Fix says how to correct it.
-	Fix string
+	Fix string `json:"fix"`
 }
 
 // Text returns the problem in one line: message, field and fix.

@@ -68,7 +68,7 @@ func names(r schedule.Result) []string {
 	out := []string{}
 	for _, g := range r.Groups {
 		for _, c := range g.Clusters {
-			out = append(out, c.Cluster)
+			out = append(out, c.ClusterName)
 		}
 	}
 	return out

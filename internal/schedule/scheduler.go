@@ -39,12 +39,10 @@ type Scheduler struct {
 	histogram []int
 
 	// readers count the placements that read each facet, labelReaders and claimReaders
-	// those that read a key. scoreReaders are the placements that read scores of a name,
-	// anyScore those whose expressions may read any score.
+	// those that read a key. scoreReaders are the placements that read scores of a name.
 	readers                    [facets]int
 	labelReaders, claimReaders map[string]int
 	scoreReaders               map[string]map[*placement]struct{}
-	anyScore                   map[*placement]struct{}
 
 	// latest is the latest time of any decision.
 	latest    time.Time
@@ -76,17 +74,13 @@ func New() *Scheduler {
 		namespaces: map[string]*namespace{}, boundIn: map[string]map[string]struct{}{},
 		placements: map[Key]*placement{}, decisions: map[Key]*decision{},
 		labelReaders: map[string]int{}, claimReaders: map[string]int{},
-		scoreReaders: map[string]map[*placement]struct{}{}, anyScore: map[*placement]struct{}{},
-		dirty: map[Key]struct{}{},
+		scoreReaders: map[string]map[*placement]struct{}{},
+		dirty:        map[Key]struct{}{},
 	}
 }
 
 // Counters returns the counters so far.
 func (s *Scheduler) Counters() Counters { return s.counters }
-
-// Evaluations returns how often the predicates of a placement were checked against a
-// cluster so far.
-func (s *Scheduler) Evaluations() uint64 { return s.counters.Evaluations }
 
 // Take returns the placements that the changes since the last Take affect, sorted, each
 // once, including newly deleted ones. The decision of any other placement is unchanged,
@@ -94,11 +88,6 @@ func (s *Scheduler) Evaluations() uint64 { return s.counters.Evaluations }
 // decisions of other placements count when a placement is next decided and do not wake
 // it.
 func (s *Scheduler) Take() []Key {
-	for key := range s.dirty {
-		if p := s.placements[key]; p != nil {
-			p.touched = false
-		}
-	}
 	out := slices.SortedFunc(maps.Keys(s.dirty), compareKeys)
 	clear(s.dirty)
 	return out
@@ -122,8 +111,7 @@ func compareKeys(a, b Key) int {
 
 // touch records that the decision of a placement may change.
 func (s *Scheduler) touch(p *placement) {
-	if p.object != nil && !p.touched {
-		p.touched = true
+	if p.object != nil {
 		s.dirty[p.key] = struct{}{}
 	}
 }
@@ -136,9 +124,9 @@ type placement struct {
 	// made is the compiled program of the object.
 	made *program
 	// verdict is what its predicates read, wake everything that it reads.
-	verdict, wake reads
-	scores        []string
-	anyScore      bool
+	verdict, wake parts
+	// scores are the names of the scores that its predicates read.
+	scores []string
 	// known are the clusters that were checked against the predicates since these
 	// changed, passed those of them that match one.
 	known, passed bits
@@ -148,7 +136,6 @@ type placement struct {
 	evaluated time.Time
 	// observed are its PlacementDecisions by name.
 	observed map[string]*decision
-	touched  bool
 }
 
 // forget drops the verdict on a cluster.
@@ -217,26 +204,28 @@ func (s *Scheduler) DeletePlacement(key Key) {
 
 // register compiles a placement and records what it reads.
 func (s *Scheduler) register(p *placement) {
-	p.made = compile(p.object, expressions)
-	p.verdict, p.scores, p.anyScore = p.made.verdictReads()
+	p.made = compile(p.object)
+	p.verdict, p.scores = p.made.verdictReads()
 	p.wake = p.made.wakeReads()
 	s.namespace(p.key.Namespace).placements[p] = struct{}{}
 	s.countReaders(p, 1)
-	resources := slices.Clone(p.scores)
-	for _, one := range p.made.prioritizers {
-		if one.kind == addOn {
-			resources = append(resources, one.resource)
-		}
-	}
-	for _, name := range resources {
+	for _, name := range p.allScores() {
 		if s.scoreReaders[name] == nil {
 			s.scoreReaders[name] = map[*placement]struct{}{}
 		}
 		s.scoreReaders[name][p] = struct{}{}
 	}
-	if p.anyScore {
-		s.anyScore[p] = struct{}{}
+}
+
+// allScores returns the names of the scores that it reads.
+func (p *placement) allScores() []string {
+	out := slices.Clone(p.scores)
+	for _, one := range p.made.prioritizers {
+		if one.resource != "" {
+			out = append(out, one.resource)
+		}
 	}
+	return out
 }
 
 func (s *Scheduler) unregister(p *placement) {
@@ -244,23 +233,15 @@ func (s *Scheduler) unregister(p *placement) {
 		return
 	}
 	s.countReaders(p, -1)
-	for _, one := range p.made.prioritizers {
-		s.forgetReader(one.resource, p)
+	for _, name := range p.allScores() {
+		if delete(s.scoreReaders[name], p); len(s.scoreReaders[name]) == 0 {
+			delete(s.scoreReaders, name)
+		}
 	}
-	for _, name := range p.scores {
-		s.forgetReader(name, p)
-	}
-	delete(s.anyScore, p)
 	ns := s.namespaces[p.key.Namespace]
 	delete(ns.placements, p)
 	s.tidyNamespace(p.key.Namespace, ns)
 	p.object, p.made, p.known, p.passed, p.expiry = nil, nil, nil, nil, nil
-}
-
-func (s *Scheduler) forgetReader(name string, p *placement) {
-	if delete(s.scoreReaders[name], p); len(s.scoreReaders[name]) == 0 {
-		delete(s.scoreReaders, name)
-	}
 }
 
 // countReaders adds a placement to the counts of readers, or subtracts it.
@@ -282,7 +263,7 @@ func (s *Scheduler) countReaders(p *placement, by int) {
 }
 
 // isRead reports whether a placement reads what changed of a cluster.
-func (s *Scheduler) isRead(what *change) bool {
+func (s *Scheduler) isRead(what *parts) bool {
 	for i, n := range s.readers {
 		if n > 0 && what.mask&(1<<i) != 0 {
 			return true

@@ -224,13 +224,7 @@ func eligible(bound, wanted []string) []string {
 	if len(wanted) == 0 {
 		return bound
 	}
-	var out []string
-	for _, name := range bound {
-		if slices.Contains(wanted, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(bound), func(name string) bool { return !slices.Contains(wanted, name) })
 }
 
 // setReports reports on each set that is bound or wanted.

@@ -3,6 +3,7 @@
 package schedule
 
 import (
+	"cmp"
 	"container/heap"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ type spreader struct {
 	// queue are the buckets that may be taken from, by level and rank of their first
 	// cluster. The level of a bucket can only get worse until a minimum rises, so an
 	// outdated level is never too bad.
-	queue bucketHeap
+	queue queue[*bucket]
 	// blocked are buckets that DoNotSchedule holds back.
 	blocked []*bucket
 }
@@ -64,42 +65,29 @@ func (p *places) add(place string) (rose bool) {
 type bucket struct {
 	places []string
 	has    []bool
-	last   bool
-	left   []ranked
+	// standing is their effect of taints, left the clusters that are not taken yet.
+	standing standing
+	left     []ranked
 	// ranks are the ranks of the remaining clusters, level that of taking the first.
 	ranks []int
 	level int
 }
 
-type bucketHeap []*bucket
-
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (h bucketHeap) Len() int      { return len(h) }
-func (h bucketHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h bucketHeap) Less(i, j int) bool {
-	if h[i].level != h[j].level {
-		return h[i].level < h[j].level
-	}
-	return h[i].ranks[0] < h[j].ranks[0]
-}
-func (h *bucketHeap) Push(x any) { *h = append(*h, x.(*bucket)) }
-func (h *bucketHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+// compareBuckets orders buckets by level and by the rank of their first cluster.
+func compareBuckets(a, b *bucket) int {
+	return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.ranks[0], b.ranks[0]))
 }
 
 // newSpreader takes clusters in the order of their rank.
 func newSpreader(terms []clusterv1beta1.SpreadConstraintsTerm, order []ranked) *spreader {
-	s := &spreader{terms: terms, counts: make([]places, len(terms))}
+	s := &spreader{terms: terms, counts: make([]places, len(terms)), queue: queue[*bucket]{compare: compareBuckets}}
 	for i := range s.counts {
 		s.counts[i].counts = map[string]int{}
 	}
 	buckets := map[string]*bucket{}
 	var key strings.Builder
 	for rank, r := range order {
-		b := &bucket{places: make([]string, len(terms)), has: make([]bool, len(terms)), last: r.last}
+		b := &bucket{places: make([]string, len(terms)), has: make([]bool, len(terms)), standing: r.standing}
 		key.Reset()
 		for i := range terms {
 			b.places[i], b.has[i] = topology(&terms[i], r.cluster)
@@ -109,9 +97,7 @@ func newSpreader(terms []clusterv1beta1.SpreadConstraintsTerm, order []ranked) *
 			}
 			key.WriteByte(0)
 		}
-		if r.last {
-			key.WriteByte(1)
-		}
+		key.WriteByte(byte(r.standing))
 		if known := buckets[key.String()]; known != nil {
 			b = known
 		} else {
@@ -130,8 +116,8 @@ func newSpreader(terms []clusterv1beta1.SpreadConstraintsTerm, order []ranked) *
 
 // unblock evaluates all buckets again.
 func (s *spreader) unblock() {
-	all := append(s.queue, s.blocked...)
-	s.queue, s.blocked = nil, nil
+	all := append(s.queue.items, s.blocked...)
+	s.queue.items, s.blocked = nil, nil
 	for _, b := range all {
 		s.enqueue(b)
 	}
@@ -151,12 +137,10 @@ func (s *spreader) enqueue(b *bucket) {
 // most, then the ScheduleAnyway constraints, the first one most. Taking from it is not
 // allowed if that violates DoNotSchedule.
 func (s *spreader) level(b *bucket) (level int, allowed bool) {
-	if b.last {
-		level = 1
-	}
+	level = int(b.standing)
 	for i := range s.terms {
 		level *= 2
-		if !s.violates(i, b) {
+		if !s.violates(i, b.places[i], b.has[i]) {
 			continue
 		}
 		if s.terms[i].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
@@ -167,16 +151,17 @@ func (s *spreader) level(b *bucket) (level int, allowed bool) {
 	return level, true
 }
 
-// violates reports whether taking a cluster of a bucket would violate a constraint.
-func (s *spreader) violates(i int, b *bucket) bool {
+// violates reports whether taking a cluster with that topology value, if it has one, would
+// violate a constraint.
+func (s *spreader) violates(i int, place string, has bool) bool {
 	p := &s.counts[i]
-	return !b.has[i] || p.counts[b.places[i]]+1-p.least > int(s.terms[i].MaxSkew)
+	return !has || p.counts[place]+1-p.least > int(s.terms[i].MaxSkew)
 }
 
 // choose returns the wanted number of clusters, or as many as the constraints allow.
 func (s *spreader) choose(wanted int) []ranked {
 	var taken []ranked
-	for len(taken) < wanted && len(s.queue) > 0 {
+	for len(taken) < wanted && s.queue.Len() > 0 {
 		b := heap.Pop(&s.queue).(*bucket)
 		level, allowed := s.level(b)
 		if !allowed || level != b.level {
@@ -187,9 +172,7 @@ func (s *spreader) choose(wanted int) []ranked {
 		b.left, b.ranks = b.left[1:], b.ranks[1:]
 		rose := false
 		for i := range s.terms {
-			if b.has[i] && s.counts[i].add(b.places[i]) {
-				rose = true
-			}
+			rose = b.has[i] && s.counts[i].add(b.places[i]) || rose
 		}
 		if len(b.left) > 0 {
 			s.enqueue(b)

@@ -19,7 +19,7 @@ func settled(s *schedule.Scheduler) []string {
 	for i := range r.Groups {
 		d := decisionOf(key, i+1)
 		for _, c := range r.Groups[i].Clusters {
-			d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c.Cluster, Score: c.Score})
+			d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: c.ClusterName, Score: c.Score})
 		}
 		s.SetDecision(d)
 	}

@@ -3,8 +3,11 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -34,13 +37,9 @@ func ends(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) time.Time {
 	if t.TolerationSeconds == nil {
 		return time.Time{}
 	}
-	var added time.Time
-	if taint.TimeAdded != nil {
-		added = taint.TimeAdded.Time
-	}
 	// The longest Duration is 292 years, which replaces anything longer.
 	const most = int64(1<<63-1) / int64(time.Second)
-	end := added.Add(time.Duration(min(max(*t.TolerationSeconds, 0), most)) * time.Second)
+	end := cmp.Or(taint.TimeAdded, &metav1.Time{}).Add(time.Duration(min(max(*t.TolerationSeconds, 0), most)) * time.Second)
 	if end.IsZero() {
 		end = time.Unix(0, 0)
 	}
@@ -106,7 +105,10 @@ func (d *decider) taintReports(c *cluster) []TaintReport {
 	for i := range c.object.Spec.Taints {
 		taint := &c.object.Spec.Taints[i]
 		got, by, end := d.evaluateTaint(c, taint)
-		r := TaintReport{Taint: *taint, Tolerated: got != refused, Last: got == last, Toleration: by, Until: end}
+		r := TaintReport{Key: taint.Key, Value: taint.Value, Effect: taint.Effect, Tolerated: got != refused, Last: got == last}
+		if !end.IsZero() {
+			r.Until = &metav1.Time{Time: end}
+		}
 		name := taintText(taint)
 		switch {
 		case by >= 0 && end.IsZero():

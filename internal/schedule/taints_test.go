@@ -247,7 +247,7 @@ func TestTolerationsEnd(t *testing.T) {
 	require.Equal(t, now.Add(time.Second), r.LookAgain)
 	reports := s.Explain(key, now).Clusters
 	require.Equal(t, "selected: rank 1 of 2, 2 are wanted", reports[0].Reason)
-	require.Equal(t, now.Add(2*time.Second), reports[0].Taints[0].Until)
+	require.Equal(t, now.Add(2*time.Second), reports[0].Taints[0].Until.Time)
 	require.Equal(t, "taint k:NoSelect is tolerated by tolerations[0] until 2026-11-22T12:00:02Z", reports[0].Taints[0].Reason)
 	require.Equal(t, "taint k:NoSelect was tolerated until 2026-11-22T12:00:00Z", reports[2].Reason)
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
@@ -73,7 +74,7 @@ func (o *ExplainOptions) Run(ctx context.Context) error {
 	}
 	e.Hints = hintTexts(hints)
 	for _, name := range o.Clusters {
-		if !slices.ContainsFunc(e.Clusters, func(c verdict.Cluster) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(e.Clusters, func(c schedule.ClusterReport) bool { return c.Name == name }) {
 			return naming.NoCluster(name, hub)
 		}
 	}
@@ -92,7 +93,7 @@ func hintTexts(hints []fleet.Note) []string {
 // show prints an explanation: of all clusters in brief, or of some in full detail.
 func show(u *ui.UI, format ui.Format, kind string, e *verdict.Explanation, clusters []string) error {
 	if len(clusters) > 0 {
-		e.Clusters = slices.DeleteFunc(e.Clusters, func(c verdict.Cluster) bool { return !slices.Contains(clusters, c.Name) })
+		e.Clusters = slices.DeleteFunc(e.Clusters, func(c schedule.ClusterReport) bool { return !slices.Contains(clusters, c.Name) })
 	}
 	if format.Machine() {
 		names := make([]string, 0, len(e.Selected))

@@ -29,9 +29,15 @@ type sheet struct {
 	wide bool
 }
 
-// printAll prints the explanation of all clusters in brief.
+// printAll prints the explanation of all clusters in brief: what is wanted, what is selected
+// and how that differs from the live decision, the steps, and the scores.
 func (s sheet) printAll() error {
-	s.printHead()
+	e, selected := s.e, ""
+	if len(e.Selected) > 0 {
+		selected = " (" + names(e.Selected) + ")"
+	}
+	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name,
+		wantedText(e.Placement.Spec.NumberOfClusters), len(e.Selected), selected, drift(&e.Live))
 	if stages := s.stages(); len(stages.Rows) > 0 {
 		s.u.Say("")
 		if err := s.u.Report(stages, s.wide); err != nil {
@@ -56,11 +62,14 @@ func (s sheet) printAll() error {
 	return nil
 }
 
-// printHead prints what is wanted, what is selected, and how that differs from the live decision.
-func (s sheet) printHead() {
-	e := s.e
-	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name,
-		wantedText(e.Placement.Spec.NumberOfClusters), len(e.Selected), inBrackets(e.Selected), drift(&e.Live))
+// difference is a kind of change, and the clusters that it concerns.
+type difference struct {
+	sign  string
+	names []string
+}
+
+func differences(live *verdict.Live) []difference {
+	return []difference{{"+", live.Added}, {"-", live.Removed}, {"~", live.Moved}}
 }
 
 // drift describes how the computed decision differs from the live one.
@@ -69,10 +78,7 @@ func drift(live *verdict.Live) string {
 		return "same"
 	}
 	var words []string
-	for _, part := range []struct {
-		sign  string
-		names []string
-	}{{"+", live.Added}, {"-", live.Removed}, {"~", live.Moved}} {
+	for _, part := range differences(live) {
 		for i, name := range part.names {
 			if i == 2*maxNames {
 				words = append(words, fmt.Sprintf("%s%d more", part.sign, len(part.names)-i))
@@ -93,13 +99,6 @@ func names(all []string) string {
 		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNames)
 	}
 	return strings.Join(all, ", ")
-}
-
-func inBrackets(all []string) string {
-	if len(all) == 0 {
-		return ""
-	}
-	return " (" + names(all) + ")"
 }
 
 // stages counts the clusters that are left after each step, and names those dropped.
@@ -167,7 +166,7 @@ func (s sheet) dropped(stages ...schedule.Stage) []string {
 	var out []string
 	for i := range s.e.Clusters {
 		c := &s.e.Clusters[i]
-		if slices.Contains(stages, schedule.Stage(c.Stage)) {
+		if slices.Contains(stages, c.Stage) {
 			out = append(out, c.Name+shortReason(c))
 		}
 	}
@@ -175,8 +174,8 @@ func (s sheet) dropped(stages ...schedule.Stage) []string {
 }
 
 // shortReason says in a few words why a cluster is out.
-func shortReason(c *verdict.Cluster) string {
-	switch schedule.Stage(c.Stage) {
+func shortReason(c *schedule.ClusterReport) string {
+	switch c.Stage {
 	case schedule.StageDeleting:
 		return " (being deleted)"
 	case schedule.StagePredicate:
@@ -201,17 +200,17 @@ func shortReason(c *verdict.Cluster) string {
 
 // firstMismatch shows what the cluster has in place of the first requirement that does
 // not hold.
-func firstMismatch(parts []verdict.Part) string {
+func firstMismatch(parts []schedule.PartReport) string {
 	for _, p := range parts {
 		switch {
 		case p.Matched:
 			continue
 		case p.Error != "":
-			return " (" + p.Part + ": " + p.Error + ")"
-		case p.Part == string(schedule.PartCEL):
+			return " (" + string(p.Part) + ": " + p.Error + ")"
+		case p.Part == schedule.PartCEL:
 			return " (false)"
 		case p.Actual == nil:
-			return " (no " + p.Part + ")"
+			return " (no " + string(p.Part) + ")"
 		}
 		key, _, _ := strings.Cut(strings.TrimPrefix(p.Requirement, "!"), " ")
 		key, _, _ = strings.Cut(key, "=")
@@ -237,13 +236,13 @@ func (s sheet) scores() ui.Table {
 	if grouped {
 		t.Heads = append(t.Heads, "GROUP")
 	}
-	var ranked []*verdict.Cluster
+	var ranked []*schedule.ClusterReport
 	for i := range s.e.Clusters {
 		if s.e.Clusters[i].Rank > 0 {
 			ranked = append(ranked, &s.e.Clusters[i])
 		}
 	}
-	slices.SortFunc(ranked, func(a, b *verdict.Cluster) int { return a.Rank - b.Rank })
+	slices.SortFunc(ranked, func(a, b *schedule.ClusterReport) int { return a.Rank - b.Rank })
 	for _, c := range ranked {
 		row := []string{c.Name, strconv.FormatInt(*c.Total, 10)}
 		for _, p := range s.e.Report.Prioritizers {
@@ -266,7 +265,7 @@ func yes(is bool) string {
 }
 
 // group returns index and name of a cluster's decision group.
-func group(c *verdict.Cluster) string {
+func group(c *schedule.ClusterReport) string {
 	if c.Group == nil {
 		return "-"
 	}
@@ -286,7 +285,7 @@ func (s sheet) printRemarks() {
 		s.u.Say("note: scores have changed, but scoreRateLimit delays the change")
 	}
 	for _, p := range e.Problems {
-		s.u.Say("%s: %s: %s", strings.ToLower(p.Severity), p.Field, p.Message)
+		s.u.Say("%s: %s: %s", strings.ToLower(string(p.Severity)), p.Field, p.Message)
 		s.u.Say("  fix: %s", p.Fix)
 	}
 	for _, text := range e.Warnings {
@@ -316,14 +315,14 @@ func (s sheet) printDetails() error {
 		}
 	}
 	s.e.Hints = slices.DeleteFunc(s.e.Hints, func(hint string) bool {
-		return !slices.ContainsFunc(s.e.Clusters, func(c verdict.Cluster) bool { return strings.HasPrefix(hint, c.Name+" ") })
+		return !slices.ContainsFunc(s.e.Clusters, func(c schedule.ClusterReport) bool { return strings.HasPrefix(hint, c.Name+" ") })
 	})
 	s.printRemarks()
 	return nil
 }
 
 // steps lists the steps that a cluster went through.
-func (s sheet) steps(c *verdict.Cluster) ui.Table {
+func (s sheet) steps(c *schedule.ClusterReport) ui.Table {
 	t := ui.Table{Heads: []string{"STEP", "VERDICT", "DETAIL"}}
 	row := func(step, verdict, detail string) { t.Rows = append(t.Rows, []string{step, verdict, ui.Dash(detail)}) }
 	if len(c.Sets) == 0 {
@@ -364,9 +363,8 @@ func (s sheet) steps(c *verdict.Cluster) ui.Table {
 }
 
 // addSpread adds a row for each spread constraint.
-func (s sheet) addSpread(c *verdict.Cluster, row func(step, verdict, detail string)) {
-	i := slices.IndexFunc(s.e.Report.Clusters, func(r schedule.ClusterReport) bool { return r.Name == c.Name })
-	for n, at := range s.e.Report.Clusters[i].Spread {
+func (s sheet) addSpread(c *schedule.ClusterReport, row func(step, verdict, detail string)) {
+	for n, at := range c.Spread {
 		term := s.e.Placement.Spec.SpreadPolicy.SpreadConstraints[n]
 		verdict, detail := "fits", term.TopologyKey+" is "+at.Topology
 		if at.Violated {
@@ -380,14 +378,14 @@ func (s sheet) addSpread(c *verdict.Cluster, row func(step, verdict, detail stri
 }
 
 // requirement describes a requirement and what the cluster has.
-func requirement(p *verdict.Part) string {
+func requirement(p *schedule.PartReport) string {
 	switch {
 	case p.Error != "":
 		return p.Requirement + ": " + p.Error
-	case p.Part == string(schedule.PartCEL):
+	case p.Part == schedule.PartCEL:
 		return p.Requirement
 	case p.Actual == nil:
-		return p.Requirement + ": it has no such " + p.Part
+		return p.Requirement + ": it has no such " + string(p.Part)
 	}
 	return p.Requirement + ": it has " + strconv.Quote(*p.Actual)
 }

@@ -101,11 +101,10 @@ func (o *SimulateOptions) read() (placement.ExplainOptions, error) {
 		if err != nil {
 			return wanted, err
 		}
-		namespace := o.f.Namespace()
-		if wanted.Placement, err = placement.Read(source, namespace); err != nil {
+		if wanted.Placement, err = placement.Read(source, o.f.Namespace()); err != nil {
 			return wanted, err
 		}
-		wanted.Key.Namespace, wanted.Key.Name = wanted.Placement.Namespace, wanted.Placement.Name
+		wanted.Key = placement.KeyOf(wanted.Placement)
 	}
 	var sources []manifest.Source
 	for _, name := range o.With {
@@ -142,14 +141,10 @@ func (o *SimulateOptions) Run(ctx context.Context) error {
 	}
 	if !o.Format.Machine() {
 		o.f.UI.Say("")
-		for _, name := range e.Live.Added {
-			o.f.UI.Say("+ %s", name)
-		}
-		for _, name := range e.Live.Removed {
-			o.f.UI.Say("- %s", name)
-		}
-		for _, name := range e.Live.Moved {
-			o.f.UI.Say("~ %s", name)
+		for _, part := range differences(&e.Live) {
+			for _, name := range part.names {
+				o.f.UI.Say("%s %s", part.sign, name)
+			}
 		}
 		if e.Live.Reordered {
 			o.f.UI.Say("in another order")

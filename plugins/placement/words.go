@@ -93,7 +93,7 @@ func (w *Words) predicates(spec *clusterv1beta1.PlacementSpec) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, clusterv1beta1.ClusterSelector{ClaimSelector: claimSelector(selector)})
+		all = append(all, clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: expressions(selector)}})
 	}
 	for _, text := range w.CEL {
 		if strings.TrimSpace(text) == "" {
@@ -144,10 +144,6 @@ func expressions(s *metav1.LabelSelector) []metav1.LabelSelectorRequirement {
 	}
 	slices.SortFunc(out, func(a, b metav1.LabelSelectorRequirement) int { return strings.Compare(a.Key, b.Key) })
 	return append(out, s.MatchExpressions...)
-}
-
-func claimSelector(s *metav1.LabelSelector) clusterv1beta1.ClusterClaimSelector {
-	return clusterv1beta1.ClusterClaimSelector{MatchExpressions: expressions(s)}
 }
 
 func (w *Words) prioritizers(spec *clusterv1beta1.PlacementSpec) error {
@@ -284,7 +280,7 @@ func (w *Words) groups(spec *clusterv1beta1.PlacementSpec) error {
 		}
 		g := clusterv1beta1.DecisionGroup{GroupName: name}
 		if byClaim {
-			g.GroupClusterSelector.ClaimSelector = claimSelector(selector)
+			g.GroupClusterSelector.ClaimSelector.MatchExpressions = expressions(selector)
 		} else {
 			g.GroupClusterSelector.LabelSelector = *selector
 		}

@@ -164,7 +164,7 @@ func (s *Server) request(ctx context.Context, w http.ResponseWriter, r *http.Req
 	out, err := s.o.Fleet.Explain(ctx, p)
 	// The right to use the sets of one namespace reveals nothing about clusters in
 	// others.
-	out.Clusters = slices.DeleteFunc(out.Clusters, func(c verdict.Cluster) bool { return c.Stage == string(schedule.StageNotInSet) })
+	out.Clusters = slices.DeleteFunc(out.Clusters, func(c schedule.ClusterReport) bool { return c.Stage == schedule.StageNotInSet })
 	return out, err
 }
 

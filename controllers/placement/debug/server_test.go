@@ -76,7 +76,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type fleet struct {
 	err      error
 	explain  *clusterv1beta1.Placement
-	clusters []verdict.Cluster
+	clusters []schedule.ClusterReport
 }
 
 func (f *fleet) Placement(_ context.Context, key schedule.Key) (*clusterv1beta1.Placement, error) {
@@ -283,7 +283,7 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 
 func TestWhoMayIsAnswered(t *testing.T) {
 	s, c, f := scene(t)
-	f.clusters = []verdict.Cluster{{
+	f.clusters = []schedule.ClusterReport{{
 		Name:  "c1",
 		Stage: "Selected",
 	}, {

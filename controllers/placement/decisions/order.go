@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
@@ -15,7 +16,7 @@ import (
 type planner struct {
 	owner  metav1.OwnerReference
 	slices []slice
-	have   map[string]Object
+	have   map[string]clusterv1beta1.PlacementDecision
 	// content is what each object holds after the writes so far.
 	content map[string][]clusterv1beta1.ClusterDecision
 	// seen holds the objects that readers find: those with the label.
@@ -30,18 +31,17 @@ type planner struct {
 	writes []Write
 }
 
-func newPlanner(w Wanted, parts []slice, have []Object) *planner {
+func newPlanner(w Wanted, parts []slice, have map[string]clusterv1beta1.PlacementDecision) *planner {
 	p := &planner{
-		owner: w.Owner, slices: parts, have: map[string]Object{}, content: map[string][]clusterv1beta1.ClusterDecision{},
+		owner: w.Owner, slices: parts, have: have, content: map[string][]clusterv1beta1.ClusterDecision{},
 		seen: map[string]bool{}, holders: map[string]int{}, stays: map[string]bool{}, next: len(parts) + 1,
 	}
 	for _, o := range have {
-		p.have[o.Name] = o
 		p.next = max(p.next, Number(w.Owner.Name, o.Name)+1)
-		p.content[o.Name] = o.Decisions
+		p.content[o.Name] = o.Status.Decisions
 		if o.Labels[clusterv1beta1.LabelPlacement] == w.Owner.Name {
 			p.seen[o.Name] = true
-			p.count(o.Decisions, 1)
+			p.count(o.Status.Decisions, 1)
 		}
 	}
 	for _, s := range parts {
@@ -158,7 +158,7 @@ func (p *planner) writeContent(s slice) {
 
 func (p *planner) write(w Write) {
 	o := p.have[w.Name]
-	w.UID, w.Version = o.UID, o.Version
+	w.UID, w.Version = o.UID, o.ResourceVersion
 	if w.Kind == Status {
 		p.content[w.Name] = w.Decisions
 	}
@@ -179,7 +179,7 @@ func (p *planner) metadata(s slice) {
 	if !exists || slices.ContainsFunc(p.writes, func(w Write) bool { return w.Kind == Metadata && w.Name == s.name }) {
 		return
 	}
-	w := Write{Kind: Metadata, Name: s.name, Owners: p.owners(o.Owners)}
+	w := Write{Kind: Metadata, Name: s.name, Owners: p.owners(o.OwnerReferences)}
 	for key, value := range s.labels {
 		if have, ok := o.Labels[key]; !ok || have != value {
 			w.Labels = maps.Clone(s.labels)
@@ -227,6 +227,6 @@ func (p *planner) remove() {
 // equal compares the content of objects; nil equals an empty list.
 func equal(a, b []clusterv1beta1.ClusterDecision) bool {
 	return slices.EqualFunc(a, b, func(x, y clusterv1beta1.ClusterDecision) bool {
-		return x.ClusterName == y.ClusterName && x.Reason == y.Reason && (x.Score == nil) == (y.Score == nil) && (x.Score == nil || *x.Score == *y.Score)
+		return x.ClusterName == y.ClusterName && x.Reason == y.Reason && ptr.Equal(x.Score, y.Score)
 	})
 }

@@ -11,43 +11,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
 // Max is how many clusters one object can hold.
 const Max = clusterv1beta1.MaxDecisionsPerObject
 
-// Group is a decision group; its index is its position in the list.
-type Group struct {
-	// Name of the group; empty for groups without one.
-	Name string
-	// Clusters are its members in order. No cluster is in two groups.
-	Clusters []clusterv1beta1.ClusterDecision
-}
-
 // Wanted is the desired content of the objects.
 type Wanted struct {
 	// Owner is the reference to the placement, with its name.
 	Owner metav1.OwnerReference
-	// Groups in the order of their indexes. None means one empty group.
-	Groups []Group
+	// Groups in the order of their indexes; no cluster is in two of them. None means one
+	// empty group.
+	Groups []schedule.Group
 	// Ordered keeps the order of a group's clusters across all its objects. Without it
 	// clusters stay in their objects, sorted by name within each.
 	Ordered bool
 	// Keep leaves clusters in their objects and in their order, whatever it is: the
 	// decisions are those that exist already. It takes precedence over Ordered.
 	Keep bool
-}
-
-// Object is an existing PlacementDecision: one with the label of the placement, or with a
-// name that the placement generates.
-type Object struct {
-	Name      string
-	UID       types.UID
-	Version   string
-	Labels    map[string]string
-	Owners    []metav1.OwnerReference
-	Decisions []clusterv1beta1.ClusterDecision
 }
 
 // Kind of a write.
@@ -69,7 +52,7 @@ const (
 type Write struct {
 	Kind Kind
 	Name string
-	// UID and Version are preconditions: those of the Object, empty for one that an
+	// UID and Version are preconditions: those of the object, empty for one that an
 	// earlier write of the same plan creates. Once a plan has written an object, the
 	// version of that write counts.
 	UID     types.UID
@@ -114,14 +97,15 @@ func Number(placement, name string) int {
 	return n
 }
 
-// Make plans the writes that turn the existing objects into the wanted ones.
-func Make(w Wanted, have []Object) Plan {
-	byName := map[string]Object{}
-	for _, o := range have {
-		byName[o.Name] = o
+// Make plans the writes that turn the existing objects into the wanted ones: those with the
+// label of the placement, or with a name that the placement generates.
+func Make(w Wanted, objects []*clusterv1beta1.PlacementDecision) Plan {
+	have := map[string]clusterv1beta1.PlacementDecision{}
+	for _, o := range objects {
+		have[o.Name] = *o
 	}
-	slices, groups := split(w, byName)
-	p := newPlanner(w, slices, have)
+	parts, groups := split(w, have)
+	p := newPlanner(w, parts, have)
 	p.reveal()
 	p.fill()
 	p.label()
@@ -130,20 +114,22 @@ func Make(w Wanted, have []Object) Plan {
 }
 
 // split distributes the clusters of the groups over objects.
-func split(w Wanted, have map[string]Object) (out []slice, names [][]string) {
+func split(w Wanted, have map[string]clusterv1beta1.PlacementDecision) (out []slice, names [][]string) {
 	groups := w.Groups
 	if len(groups) == 0 {
-		groups = []Group{{}}
+		groups = []schedule.Group{{}}
 	}
 	n := 1
 	for index, g := range groups {
-		count := max((len(g.Clusters)+Max-1)/Max, 1)
-		var own []string
-		for i := range count {
-			own = append(own, NameOf(w.Owner.Name, n+i))
+		parts := slices.Collect(slices.Chunk(g.Clusters, Max))
+		if len(parts) == 0 {
+			parts = append(parts, nil)
 		}
-		n += count
-		parts := chunks(g.Clusters, count)
+		var own []string
+		for range parts {
+			own = append(own, NameOf(w.Owner.Name, n))
+			n++
+		}
 		if w.Keep || !w.Ordered {
 			parts = settle(g.Clusters, own, have, w.Keep)
 		}
@@ -163,20 +149,12 @@ func labels(placement, group string, index int) map[string]string {
 	}
 }
 
-// chunks cuts a list into count parts, full ones first.
-func chunks(all []clusterv1beta1.ClusterDecision, count int) [][]clusterv1beta1.ClusterDecision {
-	out := make([][]clusterv1beta1.ClusterDecision, count)
-	for i := range out {
-		from, to := min(i*Max, len(all)), min((i+1)*Max, len(all))
-		out[i] = all[from:to]
-	}
-	return out
-}
-
 // settle leaves clusters in the objects that hold them, and puts the others, by name,
 // where there is room: first into objects that have to be written anyway. keep leaves the
 // clusters within an object in their order.
-func settle(all []clusterv1beta1.ClusterDecision, names []string, have map[string]Object, keep bool) [][]clusterv1beta1.ClusterDecision {
+func settle(
+	all []clusterv1beta1.ClusterDecision, names []string, have map[string]clusterv1beta1.PlacementDecision, keep bool,
+) [][]clusterv1beta1.ClusterDecision {
 	rest := make(map[string]clusterv1beta1.ClusterDecision, len(all))
 	for _, d := range all {
 		rest[d.ClusterName] = d
@@ -186,7 +164,7 @@ func settle(all []clusterv1beta1.ClusterDecision, names []string, have map[strin
 	for i, name := range names {
 		o, exists := have[name]
 		changes := !exists
-		for _, old := range o.Decisions {
+		for _, old := range o.Status.Decisions {
 			d, ok := rest[old.ClusterName]
 			if !ok || len(out[i]) == Max {
 				changes = true

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
@@ -22,18 +23,16 @@ var owner = metav1.OwnerReference{APIVersion: clusterv1beta1.GroupVersion.String
 
 // world is what an API server would hold.
 type world struct {
-	objects map[string]*decisions.Object
+	objects map[string]*clusterv1beta1.PlacementDecision
 	version int
 }
 
-func newWorld() *world { return &world{objects: map[string]*decisions.Object{}} }
+func newWorld() *world { return &world{objects: map[string]*clusterv1beta1.PlacementDecision{}} }
 
-func (w *world) list() []decisions.Object {
-	var out []decisions.Object
+func (w *world) list() []*clusterv1beta1.PlacementDecision {
+	var out []*clusterv1beta1.PlacementDecision
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
-		o := *w.objects[name]
-		o.Labels, o.Decisions = maps.Clone(o.Labels), slices.Clone(o.Decisions)
-		out = append(out, o)
+		out = append(out, w.objects[name].DeepCopy())
 	}
 	return out
 }
@@ -46,32 +45,32 @@ func (w *world) apply(t *testing.T, x decisions.Write, written map[string]bool) 
 	if x.Kind == decisions.Create {
 		require.Nil(t, o, "%s exists", x.Name)
 		w.version++
-		w.objects[x.Name] = &decisions.Object{
-			Name:    x.Name,
-			UID:     types.UID(fmt.Sprint(w.version)),
-			Version: strconv.Itoa(w.version),
-			Labels:  maps.Clone(x.Labels),
-			Owners:  x.Owners,
-		}
+		w.objects[x.Name] = &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			Name:            x.Name,
+			UID:             types.UID(fmt.Sprint(w.version)),
+			ResourceVersion: strconv.Itoa(w.version),
+			Labels:          maps.Clone(x.Labels),
+			OwnerReferences: x.Owners,
+		}}
 		written[x.Name] = true
 		return
 	}
 	require.NotNil(t, o, "%s of %s, which does not exist", x.Kind, x.Name)
 	if !written[x.Name] {
-		require.Equal(t, o.Version, x.Version, "%s of %s", x.Kind, x.Name)
+		require.Equal(t, o.ResourceVersion, x.Version, "%s of %s", x.Kind, x.Name)
 		require.Equal(t, o.UID, x.UID)
 	}
 	written[x.Name] = true
 	w.version++
-	o.Version = strconv.Itoa(w.version)
+	o.ResourceVersion = strconv.Itoa(w.version)
 	switch x.Kind {
 	case decisions.Status:
 		require.LessOrEqual(t, len(x.Decisions), decisions.Max, "%s", x.Name)
-		o.Decisions = slices.Clone(x.Decisions)
+		o.Status.Decisions = slices.Clone(x.Decisions)
 	case decisions.Metadata:
 		maps.Copy(o.Labels, x.Labels)
 		if x.Owners != nil {
-			o.Owners = x.Owners
+			o.OwnerReferences = x.Owners
 		}
 	case decisions.Delete:
 		delete(w.objects, x.Name)
@@ -83,7 +82,7 @@ func (w *world) union() map[string]bool {
 	out := map[string]bool{}
 	for _, o := range w.objects {
 		if o.Labels[clusterv1beta1.LabelPlacement] == "p" {
-			for _, d := range o.Decisions {
+			for _, d := range o.Status.Decisions {
 				out[d.ClusterName] = true
 			}
 		}
@@ -91,8 +90,8 @@ func (w *world) union() map[string]bool {
 	return out
 }
 
-func group(name string, clusters ...string) decisions.Group {
-	g := decisions.Group{Name: name}
+func group(name string, clusters ...string) schedule.Group {
+	g := schedule.Group{Name: name}
 	for _, c := range clusters {
 		g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: c})
 	}
@@ -108,7 +107,7 @@ func numbered(from, to int) []string {
 	return out
 }
 
-func wanted(groups ...decisions.Group) decisions.Wanted {
+func wanted(groups ...schedule.Group) decisions.Wanted {
 	return decisions.Wanted{Owner: owner, Groups: groups}
 }
 
@@ -129,10 +128,11 @@ func (w *world) show() []string {
 	var out []string
 	for _, o := range w.list() {
 		line := fmt.Sprintf("%s[%s %s]", o.Name, o.Labels[clusterv1beta1.LabelDecisionGroupName], o.Labels[clusterv1beta1.LabelDecisionGroupIndex])
-		if len(o.Decisions) > 4 {
-			line += fmt.Sprintf(" %d from %s to %s", len(o.Decisions), o.Decisions[0].ClusterName, o.Decisions[len(o.Decisions)-1].ClusterName)
+		if len(o.Status.Decisions) > 4 {
+			list := o.Status.Decisions
+			line += fmt.Sprintf(" %d from %s to %s", len(list), list[0].ClusterName, list[len(list)-1].ClusterName)
 		} else {
-			for _, d := range o.Decisions {
+			for _, d := range o.Status.Decisions {
 				line += " " + d.ClusterName
 			}
 		}
@@ -164,7 +164,7 @@ func TestObjectsOfGroups(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.shown, w.show()))
 			require.Empty(t, w.carry(t, tc.want), "a second plan writes nothing")
 			for _, o := range w.list() {
-				require.Equal(t, []metav1.OwnerReference{owner}, o.Owners)
+				require.Equal(t, []metav1.OwnerReference{owner}, o.OwnerReferences)
 			}
 		})
 	}
@@ -249,12 +249,14 @@ func TestWritesOfChanges(t *testing.T) {
 			after:  many(2),
 			writes: []string{"status p-decision-1", "delete other"},
 			spoil: func(w *world) {
-				w.objects["other"] = &decisions.Object{
-					Name:      "other",
-					UID:       "o",
-					Version:   "1",
-					Labels:    map[string]string{clusterv1beta1.LabelPlacement: "p"},
-					Decisions: group("", "c0001").Clusters,
+				w.objects["other"] = &clusterv1beta1.PlacementDecision{
+					ObjectMeta: metav1.ObjectMeta{
+						Name:            "other",
+						UID:             "o",
+						ResourceVersion: "1",
+						Labels:          map[string]string{clusterv1beta1.LabelPlacement: "p"},
+					},
+					Status: clusterv1beta1.PlacementDecisionStatus{Decisions: group("", "c0001").Clusters},
 				}
 			},
 			shown: []string{"p-decision-1[ 0] c0000 c0001"},
@@ -264,7 +266,7 @@ func TestWritesOfChanges(t *testing.T) {
 			after:  many(2),
 			writes: []string{"metadata p-decision-1"},
 			spoil: func(w *world) {
-				w.objects["p-decision-1"].Owners = []metav1.OwnerReference{{Kind: "Placement", Name: "p", UID: "former"}}
+				w.objects["p-decision-1"].OwnerReferences = []metav1.OwnerReference{{Kind: "Placement", Name: "p", UID: "former"}}
 			},
 			shown: []string{"p-decision-1[ 0] c0000 c0001"},
 		},
@@ -273,7 +275,7 @@ func TestWritesOfChanges(t *testing.T) {
 			"status p-decision-2",
 			"status p-decision-1",
 		},
-			spoil: func(w *world) { w.objects["p-decision-1"].Decisions = group("", numbered(0, 110)...).Clusters },
+			spoil: func(w *world) { w.objects["p-decision-1"].Status.Decisions = group("", numbered(0, 110)...).Clusters },
 			shown: []string{"p-decision-1[ 0] 100 from c0000 to c0099", "p-decision-2[ 0] 20 from c0100 to c0119"}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -295,7 +297,7 @@ func TestLabelsAndOwnersOfOthersStay(t *testing.T) {
 	o := w.objects["p-decision-1"]
 	o.Labels["team"] = "x"
 	o.Labels[clusterv1beta1.LabelDecisionGroupIndex] = "7"
-	o.Owners = []metav1.OwnerReference{{
+	o.OwnerReferences = []metav1.OwnerReference{{
 		Kind: "Placement",
 		Name: "p",
 		UID:  "former",
@@ -307,7 +309,7 @@ func TestLabelsAndOwnersOfOthersStay(t *testing.T) {
 	w.carry(t, wanted(group("", "a")))
 	require.Equal(t, "x", o.Labels["team"])
 	require.Equal(t, "0", o.Labels[clusterv1beta1.LabelDecisionGroupIndex])
-	require.Equal(t, []metav1.OwnerReference{owner, {Kind: "ConfigMap", Name: "mine", UID: "m"}}, o.Owners)
+	require.Equal(t, []metav1.OwnerReference{owner, {Kind: "ConfigMap", Name: "mine", UID: "m"}}, o.OwnerReferences)
 }
 
 // TestFourThousandClusters counts the requests for a large placement; the status of the

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
@@ -79,7 +80,7 @@ func (l *lot) spoil(w *world) {
 		case 0:
 			delete(w.objects, name)
 		case 1:
-			o.Decisions = group("", l.clusters[:l.IntN(min(len(l.clusters), 150))]...).Clusters
+			o.Status.Decisions = group("", l.clusters[:l.IntN(min(len(l.clusters), 150))]...).Clusters
 		case 2:
 			o.Labels[clusterv1beta1.LabelDecisionGroupIndex] = "99"
 		case 3:
@@ -156,7 +157,7 @@ func (w *world) check(t *testing.T, at string, want decisions.Wanted) {
 	require.Empty(t, plan.Writes, "%s: a plan that was carried out leaves nothing to do", at)
 	groups := want.Groups
 	if len(groups) == 0 {
-		groups = []decisions.Group{{}}
+		groups = []schedule.Group{{}}
 	}
 	require.Len(t, plan.Objects, len(groups), at)
 	n := 0
@@ -168,11 +169,11 @@ func (w *world) check(t *testing.T, at string, want decisions.Wanted) {
 			require.Equal(t, decisions.NameOf("p", n), name, at)
 			o := w.objects[name]
 			require.NotNil(t, o, "%s: %s", at, name)
-			require.LessOrEqual(t, len(o.Decisions), decisions.Max, at)
+			require.LessOrEqual(t, len(o.Status.Decisions), decisions.Max, at)
 			require.Equal(t, "p", o.Labels[clusterv1beta1.LabelPlacement], at)
 			require.Equal(t, g.Name, o.Labels[clusterv1beta1.LabelDecisionGroupName], at)
 			require.Equal(t, strconv.Itoa(index), o.Labels[clusterv1beta1.LabelDecisionGroupIndex], at)
-			for _, d := range o.Decisions {
+			for _, d := range o.Status.Decisions {
 				require.False(t, have[d.ClusterName], "%s: %s stands twice in group %d", at, d.ClusterName, index)
 				have[d.ClusterName] = true
 				order = append(order, d.ClusterName)

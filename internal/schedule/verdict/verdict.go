@@ -5,6 +5,7 @@ package verdict
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,11 +29,11 @@ type Explanation struct {
 	// Live is the existing decision, compared with this one.
 	Live Live `json:"liveDecision"`
 	// Sets are those that are bound or named.
-	Sets []Set `json:"clusterSets"`
+	Sets []schedule.SetReport `json:"clusterSets"`
 	// Clusters are all clusters of the fleet with their verdict, by name.
-	Clusters []Cluster `json:"clusters"`
+	Clusters []schedule.ClusterReport `json:"clusters"`
 	// Problems are errors and ineffective fields in its spec.
-	Problems []Problem `json:"problems,omitempty"`
+	Problems []schedule.Problem `json:"problems,omitempty"`
 	// Warnings are what could not be taken into account, Hints how to get more clusters
 	// selected.
 	Warnings []string `json:"warnings,omitempty"`
@@ -95,88 +96,18 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// Set is what a cluster set contributes.
-type Set struct {
-	Name     string `json:"name"`
-	Bound    bool   `json:"bound"`
-	Exists   bool   `json:"exists"`
-	Eligible bool   `json:"eligible"`
-	Members  int    `json:"members"`
-	Problem  string `json:"problem,omitempty"`
-}
-
-// Problem is something wrong in a spec.
-type Problem struct {
-	Severity string `json:"severity"`
-	Field    string `json:"field"`
-	Message  string `json:"message"`
-	Fix      string `json:"fix"`
-}
-
-// Cluster explains why a cluster is in or out.
-type Cluster struct {
-	Name string `json:"name"`
-	// Stage is how far it got: NotInSet, Deleting, Predicate, Taint, Spread, Rank or
-	// Selected.
-	Stage    string `json:"stage"`
-	Selected bool   `json:"selected"`
-	Reason   string `json:"reason"`
-	// Sets are the sets of the placement that it is in.
-	Sets       []string    `json:"clusterSets,omitempty"`
-	Predicates []Predicate `json:"predicates,omitempty"`
-	Taints     []Taint     `json:"taints,omitempty"`
-	// Scores are by prioritizer, and Total is their weighted sum, for clusters that pass
-	// all filters; Rank counts them from 1.
-	Scores map[string]int64 `json:"scores,omitempty"`
-	Total  *int64           `json:"total,omitempty"`
-	Rank   int              `json:"rank,omitempty"`
-	// Group is the index of its decision group, with its name; nil if the cluster is not
-	// selected.
-	Group     *int   `json:"decisionGroup,omitempty"`
-	GroupName string `json:"decisionGroupName,omitempty"`
-}
-
-// Predicate is the result of a predicate for a cluster.
-type Predicate struct {
-	Matched bool   `json:"matched"`
-	Parts   []Part `json:"parts,omitempty"`
-}
-
-// Part is the result of one requirement of a predicate for a cluster.
-type Part struct {
-	// Part is label, claim or cel.
-	Part        string `json:"part"`
-	Requirement string `json:"requirement"`
-	Matched     bool   `json:"matched"`
-	// Actual is the value of the label or claim; nil if there is none.
-	Actual *string `json:"actual,omitempty"`
-	Error  string  `json:"error,omitempty"`
-	Cost   uint64  `json:"cost,omitempty"`
-}
-
-// Taint is the effect of a taint.
-type Taint struct {
-	Key       string `json:"key"`
-	Value     string `json:"value,omitempty"`
-	Effect    string `json:"effect"`
-	Tolerated bool   `json:"tolerated"`
-	// Until is when that changes by time alone.
-	Until  *metav1.Time `json:"until,omitempty"`
-	Reason string       `json:"reason"`
-}
-
 // Of converts a report on a placement, and compares it with the existing decisions of the
 // placement. What only the caller knows (Frozen, Hints) is left empty.
 func Of(p *clusterv1beta1.Placement, report *schedule.Report, live []*clusterv1beta1.PlacementDecision) Explanation {
 	r := &report.Result
-	out := Explanation{Report: *report, Kept: r.Kept, Delayed: r.Delayed, Selected: []string{}, Groups: []Group{}, Sets: []Set{}, Clusters: []Cluster{},
+	out := Explanation{
+		Report: *report, Kept: r.Kept, Delayed: r.Delayed, Selected: []string{}, Groups: []Group{}, Conditions: []Condition{},
+		Sets: append([]schedule.SetReport{}, report.Sets...), Clusters: append([]schedule.ClusterReport{}, report.Clusters...),
+		Problems: r.Problems, Warnings: slices.Clone(r.Warnings),
 		Placement: Placement{Spec: p.Spec, Metadata: Metadata{Name: p.Name, Namespace: p.Namespace, Labels: p.Labels, Annotations: p.Annotations}},
-		Warnings:  slices.Clone(r.Warnings), Conditions: []Condition{}}
+	}
 	for _, g := range r.Groups {
-		group := Group{Name: g.Name, Clusters: []string{}}
-		for _, d := range g.Clusters {
-			group.Clusters = append(group.Clusters, d.Cluster)
-		}
+		group := Group{Name: g.Name, Clusters: namesOf(g.Clusters)}
 		out.Selected = append(out.Selected, group.Clusters...)
 		out.Groups = append(out.Groups, group)
 	}
@@ -186,17 +117,16 @@ func Of(p *clusterv1beta1.Placement, report *schedule.Report, live []*clusterv1b
 			out.Conditions = append(out.Conditions, Condition{c.Type, string(c.Status), c.Reason, c.Message})
 		}
 	}
-	for _, s := range report.Sets {
-		out.Sets = append(out.Sets, Set(s))
-	}
-	for _, problem := range r.Problems {
-		out.Problems = append(out.Problems, Problem{string(problem.Severity), problem.Field, problem.Message, problem.Fix})
-	}
-	for i := range report.Clusters {
-		out.Clusters = append(out.Clusters, verdict(report, &report.Clusters[i]))
-	}
 	out.pipeline(report)
 	out.Live = compare(live, out.Groups, p.Spec.SortBy == clusterv1beta1.SortByScore)
+	return out
+}
+
+func namesOf(clusters []clusterv1beta1.ClusterDecision) []string {
+	out := make([]string, 0, len(clusters))
+	for _, c := range clusters {
+		out = append(out, c.ClusterName)
+	}
 	return out
 }
 
@@ -221,54 +151,81 @@ func (e *Explanation) pipeline(report *schedule.Report) {
 	ranked := []string{}
 	for _, c := range feasible {
 		ranked = append(ranked, c.Name)
-		e.AggregatedScores = append(e.AggregatedScores, Aggregated{c.Name, c.Total})
+		e.AggregatedScores = append(e.AggregatedScores, Aggregated{c.Name, *c.Total})
 	}
 	slices.SortStableFunc(e.AggregatedScores, func(a, b Aggregated) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ClusterName, b.ClusterName))
 	})
 	e.FilteredPipelineResults = []Filtered{{"Predicate", matched}, {"Predicate,TaintToleration", ranked}}
-	for i, p := range report.Prioritizers {
+	for _, p := range report.Prioritizers {
 		scores := map[string]int64{}
 		for _, c := range feasible {
-			if i < len(c.Scores) {
-				scores[c.Name] = c.Scores[i]
-			}
+			scores[c.Name] = c.Scores[p.Name]
 		}
 		e.PrioritizeResults = append(e.PrioritizeResults, Prioritized{p.Name, p.Weight, scores})
 	}
 }
 
-// verdict returns the report of one cluster.
-func verdict(report *schedule.Report, c *schedule.ClusterReport) Cluster {
-	out := Cluster{Name: c.Name, Stage: string(c.Stage), Selected: c.Selected, Reason: c.Reason, Sets: c.Sets, Rank: c.Rank}
-	for _, p := range c.Predicates {
-		one := Predicate{Matched: p.Matched}
-		for _, part := range p.Parts {
-			v := Part{Part: string(part.Part), Requirement: part.Requirement, Matched: part.Matched, Error: part.Error, Cost: part.Cost}
-			if part.Present {
-				v.Actual = &part.Actual
-			}
-			one.Parts = append(one.Parts, v)
+// Live compares the computed decision with the existing decision objects.
+type Live struct {
+	// Clusters are those of all decision objects, sorted, each once.
+	Clusters []string `json:"clusters"`
+	// Groups are the decision groups of the objects, without empty ones.
+	Groups []Group `json:"decisionGroups"`
+	// Same reports whether clusters, groups and order are as computed. If not, Added are
+	// to be added, Removed to be removed, Moved are in a wrong group, and Reordered
+	// reports whether the order of a group differs from that of the scores.
+	Same      bool     `json:"same"`
+	Added     []string `json:"added"`
+	Removed   []string `json:"removed"`
+	Moved     []string `json:"moved,omitempty"`
+	Reordered bool     `json:"reordered,omitempty"`
+}
+
+// compare compares decision objects with groups. Order only counts if the placement asks
+// for one.
+func compare(objects []*clusterv1beta1.PlacementDecision, groups []Group, ordered bool) Live {
+	out := Live{Clusters: []string{}, Groups: []Group{}, Added: []string{}, Removed: []string{}}
+	is := map[string][]string{}
+	order := []string{}
+	for _, observed := range schedule.Observed(slices.Values(objects), func(string) bool { return true }) {
+		g := Group{Name: observed.Name, Clusters: namesOf(observed.Clusters)}
+		out.Groups = append(out.Groups, g)
+		for _, name := range g.Clusters {
+			is[name] = append(is[name], place(observed.Index, g.Name))
 		}
-		out.Predicates = append(out.Predicates, one)
+		order = append(order, g.Clusters...)
 	}
-	for _, t := range c.Taints {
-		one := Taint{Key: t.Taint.Key, Value: t.Taint.Value, Effect: string(t.Taint.Effect), Tolerated: t.Tolerated, Reason: t.Reason}
-		if !t.Until.IsZero() {
-			one.Until = &metav1.Time{Time: t.Until}
-		}
-		out.Taints = append(out.Taints, one)
-	}
-	if c.Rank > 0 {
-		out.Total, out.Scores = &c.Total, map[string]int64{}
-		for i, p := range report.Prioritizers {
-			if i < len(c.Scores) {
-				out.Scores[p.Name] = c.Scores[i]
-			}
+	wanted := map[string]string{}
+	var rank []string
+	for i, g := range groups {
+		for _, name := range g.Clusters {
+			wanted[name] = place(i, g.Name)
+			rank = append(rank, name)
 		}
 	}
-	if c.Group >= 0 {
-		out.Group, out.GroupName = &c.Group, c.GroupName
+	for name, places := range is {
+		out.Clusters = append(out.Clusters, name)
+		switch at, selected := wanted[name]; {
+		case !selected:
+			out.Removed = append(out.Removed, name)
+		case len(places) > 1 || places[0] != at:
+			out.Moved = append(out.Moved, name)
+		}
 	}
+	for name := range wanted {
+		if is[name] == nil {
+			out.Added = append(out.Added, name)
+		}
+	}
+	for _, list := range [][]string{out.Clusters, out.Added, out.Removed, out.Moved} {
+		slices.Sort(list)
+	}
+	same := len(out.Added)+len(out.Removed)+len(out.Moved) == 0
+	out.Reordered = same && ordered && !slices.Equal(order, rank)
+	out.Same = same && !out.Reordered
 	return out
 }
+
+// place identifies a group.
+func place(index int, name string) string { return strconv.Itoa(index) + " " + name }

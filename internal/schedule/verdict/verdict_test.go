@@ -43,7 +43,7 @@ func report(texts ...string) *schedule.Report {
 		name, members, _ := strings.Cut(text, ":")
 		g := schedule.Group{Name: name}
 		for _, c := range strings.Fields(members) {
-			g.Clusters = append(g.Clusters, schedule.Decision{Cluster: c})
+			g.Clusters = append(g.Clusters, clusterv1beta1.ClusterDecision{ClusterName: c})
 		}
 		r.Result.Groups = append(r.Result.Groups, g)
 	}

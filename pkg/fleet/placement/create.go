@@ -181,10 +181,7 @@ func withDefaults(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.PlacementS
 	out.PrioritizerPolicy.Mode = cmp.Or(out.PrioritizerPolicy.Mode, clusterv1beta1.PrioritizerPolicyModeAdditive)
 	for i := range out.PrioritizerPolicy.Configurations {
 		c := &out.PrioritizerPolicy.Configurations[i]
-		if c.Weight == nil {
-			one := int32(1)
-			c.Weight = &one
-		}
+		c.Weight = cmp.Or(c.Weight, new(int32(1)))
 		if c.ScoreCoordinate != nil {
 			c.ScoreCoordinate.Type = cmp.Or(c.ScoreCoordinate.Type, clusterv1beta1.ScoreCoordinateTypeBuiltIn)
 		}

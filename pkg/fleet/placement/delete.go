@@ -4,7 +4,6 @@ package placement
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,17 +95,16 @@ func Delete(ctx context.Context, o DeleteOptions) (Result, error) {
 		if err != nil {
 			return out, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
 		}
-		change := fleet.Change{Object: u, Action: fleet.Unchanged}
-		if live != nil {
-			change = fleet.Change{Object: u, Action: fleet.Deleted, Live: write.Clean(live)}
-			if !o.Reads() {
-				err = fleet.Remove(ctx, o.Hub, live)
+		if live == nil {
+			out.Items = append(out.Items, fleet.Change{Object: u, Action: fleet.Unchanged})
+			continue
+		}
+		if !o.Reads() {
+			if err := fleet.Remove(ctx, o.Hub, live); err != nil {
+				return out, fleet.Explain("deleting "+fleet.Describe(u), o.Hub, err)
 			}
 		}
-		if err != nil {
-			return out, fleet.Explain(fmt.Sprintf("deleting %s", fleet.Describe(u)), o.Hub, err)
-		}
-		out.Items = append(out.Items, change)
+		out.Items = append(out.Items, fleet.Change{Object: u, Action: fleet.Deleted, Live: write.Clean(live)})
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -109,7 +110,8 @@ func (o *ExplainOptions) readFleet(ctx context.Context) (*fleetView, error) {
 // fill gives the scheduler what was read, with the options' changes to the fleet.
 func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Unstructured) error {
 	s := v.scheduler
-	for _, err := range []error{
+	all := map[string]*clusterv1.ManagedCluster{}
+	if err := cmp.Or(
 		TakeUp(lists[fleet.ManagedClusterSets.Resource], func(set *clusterv1beta2.ManagedClusterSet) {
 			v.sets, v.known[set.Name] = append(v.sets, set.Name), set
 			s.SetClusterSet(set)
@@ -122,23 +124,14 @@ func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Uns
 			s.SetDecision(d)
 		}),
 		TakeUp(lists[fleet.PlacementScores.Resource], s.SetScore),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	all := map[string]*clusterv1.ManagedCluster{}
-	if err := TakeUp(lists[fleet.ManagedClusters.Resource], func(c *clusterv1.ManagedCluster) { all[c.Name] = c }); err != nil {
+		TakeUp(lists[fleet.ManagedClusters.Resource], func(c *clusterv1.ManagedCluster) { all[c.Name] = c }),
+	); err != nil {
 		return err
 	}
 	for _, c := range o.With {
 		if c = c.DeepCopy(); c.Labels[clusterv1.LabelClusterSet] == "" {
 			// As the hub's admission does.
-			c.Labels = maps.Clone(c.Labels)
-			if c.Labels == nil {
-				c.Labels = map[string]string{}
-			}
-			c.Labels[clusterv1.LabelClusterSet] = clusterv1beta2.DefaultClusterSet
+			metav1.SetMetaDataLabel(&c.ObjectMeta, clusterv1.LabelClusterSet, clusterv1beta2.DefaultClusterSet)
 		}
 		all[c.Name] = c
 	}
@@ -260,8 +253,8 @@ func (v *fleetView) tolerationHints(r *fleet.Run, report *schedule.Report) []fle
 		t := &trial{}
 		for _, taint := range c.Taints {
 			if !taint.Tolerated {
-				t.tolerations = append(t.tolerations, clusterv1beta1.Toleration{Key: taint.Taint.Key, Operator: clusterv1beta1.TolerationOpExists})
-				key = append(key, taint.Taint.Key)
+				t.tolerations = append(t.tolerations, clusterv1beta1.Toleration{Key: taint.Key, Operator: clusterv1beta1.TolerationOpExists})
+				key = append(key, taint.Key)
 			}
 		}
 		name := strings.Join(key, " and ")
@@ -277,12 +270,11 @@ func (v *fleetView) tolerationHints(r *fleet.Run, report *schedule.Report) []fle
 		}
 		p := v.placement.DeepCopy()
 		p.Spec.Tolerations = append(p.Spec.Tolerations, trials[name].tolerations...)
-		then := v.explain(r, p)
-		for i := range then.Clusters {
-			if c := &then.Clusters[i]; slices.Contains(trials[name].clusters, c.Name) && c.Selected {
-				out = append(out, fleet.Note{Text: fmt.Sprintf("%s would be %s if tolerated: add toleration for %s", c.Name, Ordinal(c.Rank), name)})
-				break
-			}
+		then := v.explain(r, p).Clusters
+		if i := slices.IndexFunc(then, func(c schedule.ClusterReport) bool {
+			return c.Selected && slices.Contains(trials[name].clusters, c.Name)
+		}); i >= 0 {
+			out = append(out, fleet.Note{Text: fmt.Sprintf("%s would be %s if tolerated: add toleration for %s", then[i].Name, Ordinal(then[i].Rank), name)})
 		}
 	}
 	v.scheduler.SetPlacement(v.placement)

@@ -37,10 +37,8 @@ func fittingLabels(selector *metav1.LabelSelector) (string, bool) {
 	if selector == nil {
 		return "", false
 	}
-	labels := maps.Clone(selector.MatchLabels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := map[string]string{}
+	maps.Copy(labels, selector.MatchLabels)
 	for _, r := range selector.MatchExpressions {
 		switch {
 		case r.Operator == metav1.LabelSelectorOpIn && len(r.Values) > 0 && labels[r.Key] == "":

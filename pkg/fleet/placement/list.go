@@ -201,11 +201,7 @@ func prioritizerTexts(spec *clusterv1beta1.PlacementSpec) []string {
 				name = "AddOn:" + at.AddOn.ResourceName + ":" + at.AddOn.ScoreName
 			}
 		}
-		weight := int32(1)
-		if c.Weight != nil {
-			weight = *c.Weight
-		}
-		out = append(out, fmt.Sprintf("%s:%d", name, weight))
+		out = append(out, fmt.Sprintf("%s:%d", name, *cmp.Or(c.Weight, new(int32(1)))))
 	}
 	return out
 }

@@ -62,7 +62,7 @@ func TestPlacementWithinItsBudget(t *testing.T) {
 		beat.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Message: fmt.Sprint(i)}}
 		crowd.SetCluster(beat)
 	}
-	b.Count("heartbeat", float64(len(crowd.Take()))+float64(crowd.Evaluations()-before.Evaluations))
+	b.Count("heartbeat", float64(len(crowd.Take()))+float64(crowd.Counters().Evaluations-before.Evaluations))
 	b.Bytes("memory", memory(t))
 	b.Complete()
 }
@@ -139,7 +139,7 @@ func settle(s *schedule.Scheduler) {
 				Namespace: key.Namespace, Name: key.Name + "-decision-1", Labels: map[string]string{clusterv1beta1.LabelPlacement: key.Name},
 			}}
 			for _, one := range r.Groups[0].Clusters {
-				d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: one.Cluster})
+				d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: one.ClusterName})
 			}
 			s.SetDecision(d)
 		}
