@@ -124,7 +124,7 @@ func (o *options) apply(r *raw) error {
 	for _, u := range r.urls {
 		s.ExternalServerURLs = append(s.ExternalServerURLs, agent.ServerURL{URL: u})
 	}
-	s.Annotations, _ = agent.KeepAnnotations(r.annotations)
+	s.Annotations = agent.KeepAnnotations(r.annotations)
 	gates, err := agent.ParseGates(r.gates)
 	if err != nil {
 		return err

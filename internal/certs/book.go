@@ -5,7 +5,7 @@ package certs
 import (
 	"crypto/tls"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,36 +14,30 @@ import (
 type Book struct {
 	mu     sync.RWMutex
 	pages  map[string]*tls.Certificate
-	ends   map[string]time.Time
-	filled chan struct{}
 	want   []string
-	full   bool
+	filled chan struct{}
+	fill   func() // closes filled, once
 }
 
 // NewBook returns an empty Book that is filled once it holds a certificate for each of
 // the DNS names.
 func NewBook(names ...string) *Book {
-	return &Book{pages: map[string]*tls.Certificate{}, ends: map[string]time.Time{}, filled: make(chan struct{}), want: names}
+	filled := make(chan struct{})
+	return &Book{pages: map[string]*tls.Certificate{}, want: names, filled: filled, fill: sync.OnceFunc(func() { close(filled) })}
 }
 
 // Put serves name with the pair from now on. If the pair cannot be parsed, the previous
 // one stays.
 func (b *Book) Put(name string, p Pair) error {
-	pair, err := tls.X509KeyPair(p.Cert, p.Key)
+	pair, err := parse(p)
 	if err != nil {
-		return fmt.Errorf("serving %s: %w", name, errNoPair)
+		return fmt.Errorf("serving %s: %w", name, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pages[name], b.ends[name] = &pair, p.Expiry()
-	for _, n := range b.want {
-		if b.pages[n] == nil {
-			return nil
-		}
-	}
-	if !b.full {
-		b.full = true
-		close(b.filled)
+	b.pages[name] = pair
+	if !slices.ContainsFunc(b.want, func(n string) bool { return b.pages[n] == nil }) {
+		b.fill()
 	}
 	return nil
 }
@@ -53,7 +47,6 @@ func (b *Book) Drop(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.pages, name)
-	delete(b.ends, name)
 }
 
 // Filled is closed when every wanted name has a certificate.
@@ -63,7 +56,11 @@ func (b *Book) Filled() <-chan struct{} { return b.filled }
 func (b *Book) Expiries() map[string]time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return maps.Clone(b.ends)
+	out := map[string]time.Time{}
+	for name, page := range b.pages {
+		out[name] = page.Leaf.NotAfter
+	}
+	return out
 }
 
 // Certificate chooses by the server name that the client asks for. A client that names

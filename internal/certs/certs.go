@@ -4,7 +4,6 @@ package certs
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -72,7 +72,7 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 	out := Set{Signer: have.Signer, Leaves: map[string]Pair{}}
 	var changed Names
 	signer, err := parse(have.Signer)
-	if err != nil || !signer.cert.IsCA || p.worn(signer.cert, now) {
+	if err != nil || !signer.Leaf.IsCA || p.worn(signer.Leaf, now) {
 		if out.Signer, err = p.newSigner(now); err != nil {
 			return Set{}, nil, err
 		}
@@ -81,15 +81,15 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 		}
 		changed = append(changed, "signer")
 	}
-	out.Bundle = bundle(signer.cert, have.Bundle, now)
+	out.Bundle = bundle(signer.Leaf, have.Bundle, now)
 	if !bytes.Equal(out.Bundle, have.Bundle) {
 		changed = append(changed, "bundle")
 	}
 	for _, name := range names {
 		leaf, good := have.Leaves[name], false
 		if parsed, err := parse(leaf); err == nil {
-			good = !p.worn(parsed.cert, now) && slices.Equal(parsed.cert.DNSNames, p.names(name)) &&
-				parsed.cert.CheckSignatureFrom(signer.cert) == nil
+			good = !p.worn(parsed.Leaf, now) && slices.Equal(parsed.Leaf.DNSNames, p.names(name)) &&
+				parsed.Leaf.CheckSignatureFrom(signer.Leaf) == nil
 		}
 		if !good {
 			if leaf, err = p.issue(signer, name, now); err != nil {
@@ -105,18 +105,12 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 // Next returns when Ensure will next have something to do for the set.
 func (p Policy) Next(s Set) time.Time {
 	var next time.Time
-	consider := func(pair Pair) {
-		parsed, err := parse(pair)
-		if err != nil {
-			return
+	for _, pair := range append(slices.Collect(maps.Values(s.Leaves)), s.Signer) {
+		if parsed, err := parse(pair); err == nil {
+			if t := p.rotation(parsed.Leaf); next.IsZero() || t.Before(next) {
+				next = t
+			}
 		}
-		if t := p.rotation(parsed.cert); next.IsZero() || t.Before(next) {
-			next = t
-		}
-	}
-	consider(s.Signer)
-	for _, leaf := range s.Leaves {
-		consider(leaf)
 	}
 	return next
 }
@@ -130,40 +124,15 @@ func (p Policy) worn(c *x509.Certificate, now time.Time) bool {
 	return now.Before(c.NotBefore) || !now.Before(p.rotation(c))
 }
 
-// Expiry returns when a certificate expires; the zero time if it cannot be parsed.
-func (p Pair) Expiry() time.Time {
-	parsed, err := parse(p)
-	if err != nil {
-		return time.Time{}
-	}
-	return parsed.cert.NotAfter
-}
-
-type parsedPair struct {
-	cert *x509.Certificate
-	key  crypto.Signer
-}
-
 var errNoPair = errors.New("certificate or key cannot be read")
 
-func parse(p Pair) (parsedPair, error) {
-	if len(p.Cert) == 0 || len(p.Key) == 0 {
-		return parsedPair{}, errNoPair
-	}
+func parse(p Pair) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
 		// The cause may quote the key's bytes.
-		return parsedPair{}, errNoPair
+		return nil, errNoPair
 	}
-	key, ok := pair.PrivateKey.(crypto.Signer)
-	if !ok {
-		return parsedPair{}, errNoPair
-	}
-	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		return parsedPair{}, errNoPair
-	}
-	return parsedPair{cert, key}, nil
+	return &pair, nil
 }
 
 func (p Policy) newSigner(now time.Time) (Pair, error) {
@@ -182,10 +151,10 @@ func (p Policy) newSigner(now time.Time) (Pair, error) {
 	return pair, nil
 }
 
-func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, error) {
+func (p Policy) issue(signer *tls.Certificate, name string, now time.Time) (Pair, error) {
 	end := now.Add(p.LeafLife)
-	if end.After(signer.cert.NotAfter) {
-		end = signer.cert.NotAfter
+	if end.After(signer.Leaf.NotAfter) {
+		end = signer.Leaf.NotAfter
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -195,7 +164,7 @@ func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, erro
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	pair, err := sign(template, &signer)
+	pair, err := sign(template, signer)
 	if err != nil {
 		return Pair{}, fmt.Errorf("making the certificate of %s: %w", name, err)
 	}
@@ -203,7 +172,7 @@ func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, erro
 }
 
 // sign creates a key and signs template with the signer, or with itself.
-func sign(template *x509.Certificate, signer *parsedPair) (Pair, error) {
+func sign(template *x509.Certificate, signer *tls.Certificate) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, err
@@ -214,9 +183,9 @@ func sign(template *x509.Certificate, signer *parsedPair) (Pair, error) {
 	}
 	template.SerialNumber = serial.Add(serial, big.NewInt(1))
 	if signer == nil {
-		signer = &parsedPair{template, key}
+		signer = &tls.Certificate{Leaf: template, PrivateKey: key}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, key.Public(), signer.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.Leaf, key.Public(), signer.PrivateKey)
 	if err != nil {
 		return Pair{}, err
 	}

@@ -45,15 +45,10 @@ func (a Agent) User() string { return clusterv1.UserPrefix + a.Cluster + ":" + a
 // the prefix, a cluster name that can be a namespace, one colon, and an agent name of
 // visible ASCII characters without a colon.
 func ParseUser(user string) (a Agent, ok bool) {
-	rest, ok := strings.CutPrefix(user, clusterv1.UserPrefix)
-	if !ok {
-		return Agent{}, false
-	}
+	rest, prefixed := strings.CutPrefix(user, clusterv1.UserPrefix)
 	cluster, name, ok := strings.Cut(rest, ":")
-	if !ok || len(name) == 0 || len(name) > maxAgentName || strings.ContainsFunc(name, forbidden) {
-		return Agent{}, false
-	}
-	if len(validation.IsDNS1123Label(cluster)) > 0 {
+	if !prefixed || !ok || len(name) == 0 || len(name) > maxAgentName || strings.ContainsFunc(name, forbidden) ||
+		len(validation.IsDNS1123Label(cluster)) > 0 {
 		return Agent{}, false
 	}
 	return Agent{Cluster: cluster, Name: name}, true

@@ -36,7 +36,7 @@ func FuzzReadSecret(f *testing.F) {
 	f.Add([]byte("a: &a [*a, *a]\n" + strings.Repeat("b: [*a]\n", 50)))
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		data := map[string][]byte{fileKey: raw, certFile: []byte("cert"), keyFile: []byte("key")}
+		data := map[string][]byte{"kubeconfig": raw, "tls.crt": []byte("cert"), "tls.key": []byte("key")}
 		for _, read := range []func() (*Config, error){
 			func() (*Config, error) { return Parse(raw) },
 			func() (*Config, error) { return ParseSecret(data) },
@@ -53,7 +53,7 @@ func FuzzReadSecret(f *testing.F) {
 			require.Equal(t, len(c.CertData) == 0, len(c.KeyData) == 0)
 			text, err := c.Kept()
 			require.NoError(t, err)
-			kept, err := ParseSecret(map[string][]byte{fileKey: text, certFile: []byte("cert"), keyFile: []byte("key")})
+			kept, err := ParseSecret(map[string][]byte{"kubeconfig": text, "tls.crt": []byte("cert"), "tls.key": []byte("key")})
 			require.NoError(t, err)
 			require.Empty(t, c.Difference(kept))
 			require.Equal(t, c.ID(), kept.ID())

@@ -13,23 +13,14 @@ import (
 	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
 // maxSize is the largest kubeconfig that is read, in bytes. One context with a bundle of
 // a hundred certificates is smaller.
 const maxSize = 256 << 10
-
-// Secret keys of the hub kubeconfig. certFile and keyFile are also the relative paths
-// that its kubeconfig names.
-const (
-	fileKey  = "kubeconfig"
-	certFile = "tls.crt"
-	keyFile  = "tls.key"
-)
-
-// tokenFile is the secret key of a token, and the relative path that the kubeconfig next
-// to it names.
-const tokenFile = "token"
 
 // Names inside the kubeconfig that is kept for a hub.
 const (
@@ -126,10 +117,10 @@ func Parse(data []byte) (*Config, error) {
 // ParseSecret reads the hub kubeconfig from the data of its secret. The references
 // tls.crt and tls.key mean the keys of the same data.
 func ParseSecret(data map[string][]byte) (*Config, error) {
-	if len(data[fileKey]) == 0 {
-		return nil, fmt.Errorf("reading kubeconfig: key %s is missing or empty", fileKey)
+	if len(data[clusterv1.SecretKeyKubeconfig]) == 0 {
+		return nil, fmt.Errorf("reading kubeconfig: key %s is missing or empty", clusterv1.SecretKeyKubeconfig)
 	}
-	return parse(data[fileKey], data)
+	return parse(data[clusterv1.SecretKeyKubeconfig], data)
 }
 
 func parse(data []byte, beside map[string][]byte) (*Config, error) {
@@ -200,10 +191,10 @@ func (c *Config) readUser(e user, beside map[string][]byte) error {
 		return errors.New("tokenFile names a file, which a secret cannot hold: use token")
 	}
 	var err error
-	if c.CertData, err = content(e.CertData, e.CertFile, certFile, beside); err != nil {
+	if c.CertData, err = content(e.CertData, e.CertFile, clusterv1.SecretKeyTLSCert, beside); err != nil {
 		return fmt.Errorf("client-certificate: %w", err)
 	}
-	if c.KeyData, err = content(e.KeyData, e.KeyFile, keyFile, beside); err != nil {
+	if c.KeyData, err = content(e.KeyData, e.KeyFile, clusterv1.SecretKeyTLSKey, beside); err != nil {
 		return fmt.Errorf("client-key: %w", err)
 	}
 	if (len(c.CertData) == 0) != (len(c.KeyData) == 0) {
@@ -267,47 +258,37 @@ func HubHash(server string) string {
 // credentials as references to tls.crt and tls.key of the same secret. Unlike other
 // agents' it keeps the TLS server name.
 func (c *Config) Kept() ([]byte, error) {
-	return c.kept(user{CertFile: certFile, KeyFile: keyFile})
+	return c.with(userName, user{CertFile: clusterv1.SecretKeyTLSCert, KeyFile: clusterv1.SecretKeyTLSKey}, contextName, contextNamespace)
 }
 
 // KeptToken returns the kubeconfig that is stored for an add-on with a token: as Kept,
 // with a reference to the token in the same secret.
-func (c *Config) KeptToken() ([]byte, error) { return c.kept(user{TokenFile: tokenFile}) }
+func (c *Config) KeptToken() ([]byte, error) {
+	return c.with(userName, user{TokenFile: addonv1alpha1.SecretKeyToken}, contextName, contextNamespace)
+}
+
+// WithToken returns a self-contained kubeconfig for the endpoint of c and a bearer token,
+// in the form of a bootstrap secret.
+func (c *Config) WithToken(token string) ([]byte, error) {
+	return c.with("bootstrap", user{Token: token}, "bootstrap", "")
+}
 
 // Endpoint returns c without credentials.
 func (c *Config) Endpoint() *Config {
 	return &Config{ClusterEntry: c.ClusterEntry, Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData}
 }
 
-func (c *Config) kept(u user) ([]byte, error) {
+// with returns a kubeconfig for the endpoint of c with a user and a context of these names.
+func (c *Config) with(name string, u user, context, namespace string) ([]byte, error) {
 	out, err := yaml.Marshal(file{
 		APIVersion: "v1",
 		Kind:       "Config",
 		Clusters: []namedCluster{{Name: c.ClusterEntry, Cluster: cluster{
 			Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData,
 		}}},
-		Users:          []namedUser{{Name: userName, User: u}},
-		Contexts:       []namedContext{{Name: contextName, Context: contextPart{Cluster: c.ClusterEntry, User: userName, Namespace: contextNamespace}}},
-		CurrentContext: contextName,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("building kubeconfig: %w", err)
-	}
-	return out, nil
-}
-
-// WithToken returns a self-contained kubeconfig for the endpoint of c and a bearer token,
-// in the form of a bootstrap secret.
-func (c *Config) WithToken(token string) ([]byte, error) {
-	out, err := yaml.Marshal(file{
-		APIVersion: "v1",
-		Kind:       "Config",
-		Clusters: []namedCluster{{Name: c.ClusterEntry, Cluster: cluster{
-			Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData,
-		}}},
-		Users:          []namedUser{{Name: "bootstrap", User: user{Token: token}}},
-		Contexts:       []namedContext{{Name: "bootstrap", Context: contextPart{Cluster: c.ClusterEntry, User: "bootstrap"}}},
-		CurrentContext: "bootstrap",
+		Users:          []namedUser{{Name: name, User: u}},
+		Contexts:       []namedContext{{Name: context, Context: contextPart{Cluster: c.ClusterEntry, User: name, Namespace: namespace}}},
+		CurrentContext: context,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building kubeconfig: %w", err)

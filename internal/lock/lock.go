@@ -101,7 +101,9 @@ func (l *Lock) acquire(ctx context.Context) bool {
 			reported = holder
 			l.Log.Info("Another process is at work; waiting for its lock", "lease", l.Name, "holder", holder)
 		}
-		if !l.sleep(ctx, l.Times.Retry) {
+		select {
+		case <-l.Clock.After(l.Times.Retry):
+		case <-ctx.Done():
 			return false
 		}
 	}
@@ -113,7 +115,8 @@ func (l *Lock) try(ctx context.Context) (holder string, err error) {
 	defer cancel()
 	api := l.Client.Resource(leases).Namespace(l.Namespace)
 	live, err := api.Get(ctx, l.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		l.lease = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
 		l.lease.SetName(l.Name)
 		l.lease.SetNamespace(l.Namespace)
@@ -121,28 +124,31 @@ func (l *Lock) try(ctx context.Context) (holder string, err error) {
 		l.fill(true)
 		l.lease, err = api.Create(ctx, l.lease, metav1.CreateOptions{})
 		return "", l.wrap("creating", err)
-	}
-	if err != nil {
+	case err != nil:
 		return "", l.wrap("reading", err)
 	}
 	if by := l.holder(live); by != "" {
 		return by, nil
 	}
-	l.before = renewedAt(live)
-	l.lease = live
-	l.fill(true)
-	l.lease, err = api.Update(ctx, l.lease, metav1.UpdateOptions{})
-	return "", l.wrap("taking", err)
+	l.before, l.lease = renewedAt(live), live
+	return "", l.wrap("taking", l.update(ctx, true))
+}
+
+// update writes the lease as this process's own or as nobody's.
+func (l *Lock) update(ctx context.Context, mine bool) error {
+	l.fill(mine)
+	live, err := l.Client.Resource(leases).Namespace(l.Namespace).Update(ctx, l.lease, metav1.UpdateOptions{})
+	if err == nil {
+		l.lease = live
+	}
+	return err
 }
 
 // renewedAt returns when the holder of a lease last renewed it; zero if the lease does
 // not say.
 func renewedAt(live *unstructured.Unstructured) time.Time {
 	text, _, _ := unstructured.NestedString(live.Object, "spec", "renewTime")
-	at, err := time.Parse(metav1.RFC3339Micro, text)
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(metav1.RFC3339Micro, text)
 	return at
 }
 
@@ -192,15 +198,12 @@ func (l *Lock) runHeld(ctx context.Context, work func(context.Context) error) er
 	renewed := l.Clock.Now()
 	wait := l.Times.Period
 	for {
-		timer := l.Clock.NewTimer(wait)
 		select {
 		case err := <-done:
-			timer.Stop()
 			return err
 		case <-ctx.Done():
-			timer.Stop()
 			return <-done
-		case <-timer.C():
+		case <-l.Clock.After(wait):
 		}
 		err := l.renew(ctx, l.Times.Patience-l.Clock.Since(renewed))
 		left := l.Times.Patience - l.Clock.Since(renewed)
@@ -220,33 +223,15 @@ func (l *Lock) runHeld(ctx context.Context, work func(context.Context) error) er
 func (l *Lock) renew(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, min(callTimeout, limit))
 	defer cancel()
-	l.fill(true)
-	live, err := l.Client.Resource(leases).Namespace(l.Namespace).Update(ctx, l.lease, metav1.UpdateOptions{})
-	if err != nil {
-		return l.wrap("renewing", err)
-	}
-	l.lease = live
-	return nil
+	return l.wrap("renewing", l.update(ctx, true))
 }
 
 // release releases the lock, so that the next process need not wait.
 func (l *Lock) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	l.fill(false)
-	if _, err := l.Client.Resource(leases).Namespace(l.Namespace).Update(ctx, l.lease, metav1.UpdateOptions{}); err != nil {
+	if err := l.update(ctx, false); err != nil {
 		l.Log.V(1).Info("Lock was not given back", "lease", l.Name, "error", err.Error())
-	}
-}
-
-func (l *Lock) sleep(ctx context.Context, d time.Duration) bool {
-	timer := l.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *requested) readSpec(s operatorv1.KlusterletSpec) {
 }
 
 func (r *requested) readRegistration(c *operatorv1.RegistrationConfiguration) {
-	r.settings.Annotations, _ = agent.KeepAnnotations(c.ClusterAnnotations)
+	r.settings.Annotations = agent.KeepAnnotations(c.ClusterAnnotations)
 	r.settings.CertificateSeconds = c.ClientCertExpirationSeconds
 	if claims := c.ClusterClaimConfiguration; claims != nil {
 		r.settings.MaxClaims, r.settings.ReservedSuffixes = int(claims.MaxCustomClusterClaims), claims.ReservedClusterClaimSuffixes

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -108,21 +109,11 @@ func (s Settings) Serving() Settings {
 	return s
 }
 
-// KeepAnnotations returns the annotations an agent may set on its ManagedCluster, and the
-// sorted keys of those it may not.
-func KeepAnnotations(in map[string]string) (kept map[string]string, dropped []string) {
-	for key, value := range in {
-		if strings.HasPrefix(key, clusterv1.AnnotationPrefixAgent) {
-			if kept == nil {
-				kept = map[string]string{}
-			}
-			kept[key] = value
-			continue
-		}
-		dropped = append(dropped, key)
-	}
-	slices.Sort(dropped)
-	return kept, dropped
+// KeepAnnotations returns the annotations an agent may set on its ManagedCluster.
+func KeepAnnotations(in map[string]string) map[string]string {
+	kept := maps.Clone(in)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, clusterv1.AnnotationPrefixAgent) })
+	return kept
 }
 
 // Validate returns the first problem in the settings, naming the setting.
@@ -143,16 +134,7 @@ func (s Settings) Validate() error {
 	case s.HealthPeriod <= 0:
 		return fmt.Errorf("cluster health check period %s: must be greater than 0", s.HealthPeriod)
 	}
-	if err := s.validateLabels(); err != nil {
-		return err
-	}
-	if err := s.validateHubs(); err != nil {
-		return err
-	}
-	if err := s.validateAddOns(); err != nil {
-		return err
-	}
-	return s.validateClaims()
+	return cmp.Or(s.validateLabels(), s.validateHubs(), s.validateAddOns(), s.validateClaims())
 }
 
 func (s Settings) validateLabels() error {

@@ -4,5 +4,5 @@
 // package membership, which the loops for cluster sets share. How agents are identified is
 // defined in internal/identity.
 //
-// This package holds no code; controllers/ocm-hub lists and starts the loops.
+// This package holds only what the loops share; controllers/ocm-hub lists and starts them.
 package hub

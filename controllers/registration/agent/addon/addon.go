@@ -3,12 +3,12 @@
 package addon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -17,11 +17,7 @@ import (
 )
 
 // resource is the resource of ManagedClusterAddOns.
-var resource = schema.GroupVersionResource{
-	Group:    addonv1alpha1.GroupVersion.Group,
-	Version:  addonv1alpha1.GroupVersion.Version,
-	Resource: "managedclusteraddons",
-}
+var resource = addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")
 
 // AddOns are the ManagedClusterAddOns of one cluster. One that cannot be decoded is nil: it
 // exists, but nothing more is known.
@@ -72,13 +68,7 @@ func decode(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, e
 
 // Namespace returns where an add-on runs, and where its secrets and its lease are.
 func Namespace(a *addonv1alpha1.ManagedClusterAddOn) string {
-	switch {
-	case a.Status.Namespace != "":
-		return a.Status.Namespace
-	case a.Spec.InstallNamespace != "":
-		return a.Spec.InstallNamespace
-	}
-	return addonv1alpha1.DefaultInstallNamespace
+	return cmp.Or(a.Status.Namespace, a.Spec.InstallNamespace, addonv1alpha1.DefaultInstallNamespace)
 }
 
 // Hosted reports whether an add-on runs on the cluster the agent runs on instead of the

@@ -3,8 +3,10 @@
 package addoncredential
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,17 +86,15 @@ type slot struct {
 	key   reconcile.Key
 }
 
+// secrets are the secrets in the same namespace.
+func (s slot) secrets() dynamic.ResourceInterface {
+	return s.place.Client.Resource(request.Secrets).Namespace(s.key.Namespace)
+}
+
 // New prepares the loop.
 func New(o Config) (*Controller, error) {
-	if o.Driver == "" {
-		o.Driver = addonv1alpha1.DriverTypeCSR
-	}
-	if o.HubID == "" {
-		o.HubID = o.Endpoint.ID()
-	}
-	if o.TokenSeconds == 0 {
-		o.TokenSeconds = addonv1alpha1.DefaultTokenSeconds
-	}
+	o.Driver, o.HubID = cmp.Or(o.Driver, addonv1alpha1.DriverTypeCSR), cmp.Or(o.HubID, o.Endpoint.ID())
+	o.TokenSeconds = cmp.Or(o.TokenSeconds, addonv1alpha1.DefaultTokenSeconds)
 	c := &Controller{
 		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Hub, Name, o.Clock),
 		owners: map[slot]string{}, contested: map[string]bool{}, entries: map[slot]*entry{},
@@ -117,10 +117,7 @@ func New(o Config) (*Controller, error) {
 
 // places returns the clusters where secrets are kept, without duplicates.
 func (c *Controller) places() []*Place {
-	if c.config.Spoke == c.config.Management {
-		return []*Place{c.config.Spoke}
-	}
-	return []*Place{c.config.Spoke, c.config.Management}
+	return slices.Compact([]*Place{c.config.Spoke, c.config.Management})
 }
 
 func (c *Controller) place(hosted bool) *Place {
@@ -220,54 +217,34 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 func (c *Controller) runStep(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn, w Want) (report, time.Duration, error) {
 	s := c.gather(ctx, a, w)
 	p := Decide(s)
-	again := p.RequeueAfter
+	if w.Problem != "" {
+		return report{token: w.Token(), phase: p.Phase, message: p.Message}, p.RequeueAfter, nil
+	}
+	e, again := c.entry(ctx, w), p.RequeueAfter
 	err := c.carryOut(ctx, s, p)
 	switch {
 	case err == nil:
-		c.caughtUp(s)
+		e.behind = 0
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && p.Step != request.StepAsk && p.Step != stepToken:
-		// The cache was behind.
-		again, err = c.behindDelay(s), nil
-	case errors.Is(err, errThrottled):
-		p.Phase, p.Message, again, err = PhaseFailed, errThrottled.Error(), throttleDelay, nil
+		// The caches were behind; they may not be updated for a while.
+		e.behind++
+		again, err = request.Behind(e.behind), nil
+	case errors.Is(err, request.ErrThrottled):
+		p.Phase, p.Message, again, err = PhaseFailed, throttled, request.ThrottleDelay, nil
 	default:
 		p.Phase, p.Message = PhaseFailed, err.Error()
 		logr.FromContextOrDiscard(ctx).V(1).Info("Step failed", "addon", w.AddOn, "secret", w.Name, "error", err.Error())
 	}
 	r := report{token: w.Token(), phase: p.Phase, message: p.Message}
-	if wait := c.patience(s, p); wait > 0 {
+	switch {
+	case p.Phase != PhaseWaiting:
+		e.waits = time.Time{}
+	case e.waits.IsZero():
+		e.waits = s.Now
+	}
+	if wait := e.waits.Add(quiet).Sub(s.Now); p.Phase == PhaseWaiting && wait > 0 {
 		r.fresh = true
 		again = reconcile.Result{RequeueAfter: again}.Sooner(reconcile.Result{RequeueAfter: wait}).RequeueAfter
 	}
 	return r, again, err
-}
-
-// behindDelay returns when to run again because the caches were behind: soon, and later each time,
-// because a cache may not be updated for a while.
-func (c *Controller) behindDelay(s State) time.Duration {
-	e := c.entry(c.slotOf(s.Want.Target))
-	e.behind++
-	return request.Behind(e.behind)
-}
-
-func (c *Controller) caughtUp(s State) {
-	if e := c.entries[c.slotOf(s.Want.Target)]; e != nil {
-		e.behind = 0
-	}
-}
-
-// patience returns for how long a wait is still too short to be reported.
-func (c *Controller) patience(s State, p Plan) time.Duration {
-	if s.Want.Problem != "" {
-		return 0
-	}
-	e := c.entry(c.slotOf(s.Want.Target))
-	if p.Phase != PhaseWaiting {
-		e.waits = time.Time{}
-		return 0
-	}
-	if e.waits.IsZero() {
-		e.waits = s.Now
-	}
-	return e.waits.Add(quiet).Sub(s.Now)
 }

@@ -3,6 +3,7 @@
 package addoncredential
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -36,9 +37,6 @@ const (
 var phases = map[request.Stage]Phase{
 	request.Serving: PhaseServing, request.Preparing: PhaseWaiting, request.Waiting: PhaseWaiting, request.Denied: PhaseFailed,
 }
-
-// Step is the one action a pass takes for a registration.
-type Step = request.Step
 
 // The steps of add-ons, in addition to the common ones.
 const (
@@ -93,15 +91,9 @@ const (
 
 // Plan is what one pass does for one registration.
 type Plan struct {
-	Step request.Step
-	// Phase and Message are reported.
-	Phase   Phase
-	Message string
-	// Attempt is the number of denials to record, Reason the hub's reason for the last.
-	Attempt int
-	Reason  string
-	// RequeueAfter is when to check again; zero waits for an event.
-	RequeueAfter time.Duration
+	request.Plan
+	// Phase is reported, with the message.
+	Phase Phase
 }
 
 // Decide chooses the next step from a registration to a valid credential, and on to its
@@ -110,11 +102,11 @@ func Decide(s State) Plan {
 	switch {
 	case s.Want.Problem != "":
 		// The add-on keeps what it has.
-		return Plan{Phase: PhaseFailed, Message: s.Want.Problem}
+		return Plan{Phase: PhaseFailed, Plan: request.Plan{Message: s.Want.Problem}}
 	case s.Deleting && (s.Held == nil || s.Held.Digest != s.Digest):
 		return Plan{}
 	case s.Held != nil && s.Held.Digest != s.Digest:
-		return Plan{Step: stepDrop, Phase: PhaseWaiting, Message: "the registration changed: the old credential is removed"}
+		return Plan{Phase: PhaseWaiting, Plan: request.Plan{Step: stepDrop, Message: "the registration changed: the old credential is removed"}}
 	}
 	m := s.machine()
 	p, rests := m.Rest()
@@ -127,25 +119,16 @@ func Decide(s State) Plan {
 			p = s.planHome(p)
 		}
 	}
-	out := Plan{Step: p.Step, Phase: phases[p.Stage], Message: p.Message, Attempt: p.Attempt, Reason: p.Reason, RequeueAfter: p.RequeueAfter}
+	out := Plan{Plan: p, Phase: phases[p.Stage]}
 	if m.Unusable == "" && !rests && out.Phase == PhaseWaiting {
-		// A renewal in progress is not reported; a failed one is.
-		out.Phase, out.RequeueAfter = PhaseServing, s.untilOver(p.RequeueAfter)
+		// A renewal in progress is not reported; a failed one is. The credential is checked
+		// again when it expires at the latest.
+		out.Phase, out.RequeueAfter = PhaseServing, min(cmp.Or(p.RequeueAfter, longest), longest, s.life().Until.Sub(s.Now))
 	}
 	if out.Phase == PhaseServing {
 		out.Message = s.validMessage()
 	}
 	return out
-}
-
-// untilOver returns when to check again while a valid credential is being renewed: after the
-// given time (zero for none), or when the credential expires.
-func (s State) untilOver(after time.Duration) time.Duration {
-	left := min(s.life().Until.Sub(s.Now), longest)
-	if after == 0 {
-		return left
-	}
-	return min(left, after)
 }
 
 // machine returns the input of the state machine common to all certificates.
@@ -164,7 +147,7 @@ func (s State) machine() request.State {
 		m.Renew, m.Stale = s.life().Renew, s.Held.Kubeconfig != s.Kubeconfig || s.Held.Cluster != s.Want.Cluster
 	}
 	if s.Pending != nil {
-		m.Pending, m.Certificate = s.Pending.Pending.Pending, s.Pending.Pending.Certificate
+		m.Pending = *s.Pending.Pending
 	}
 	return m
 }
@@ -243,7 +226,7 @@ func (s State) planHome(p request.Plan) request.Plan {
 	case !ok:
 		return p
 	case s.Namespace == Missing && len(s.Pending.Pending.Certificate) == 0:
-		wait.Step = stepHold
+		wait.Step, wait.Certificate = stepHold, p.Certificate
 	}
 	return wait
 }

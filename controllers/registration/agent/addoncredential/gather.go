@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,43 +40,38 @@ func (c *Controller) slotOf(t Target) slot {
 	return slot{c.place(t.Hosted), reconcile.Key{Namespace: t.Namespace, Name: t.Name}}
 }
 
-// entry returns the entry of the registration, creating it if necessary.
-func (c *Controller) entry(s slot) *entry {
-	e := c.entries[s]
-	if e == nil {
-		e = &entry{}
-		c.entries[s] = e
-	}
-	return e
+// pendingSlot is where the request for a registration is kept.
+func (c *Controller) pendingSlot(w Want) slot {
+	return slot{c.config.Management, reconcile.Key{Namespace: c.config.Namespace, Name: w.pendingName()}}
 }
 
-// prepareEntry prepares an entry for an add-on.
-func (c *Controller) prepareEntry(ctx context.Context, w Want) *entry {
+// entry returns the entry of a registration, creating it if necessary.
+func (c *Controller) entry(ctx context.Context, w Want) *entry {
 	at := c.slotOf(w.Target)
-	if e := c.entries[at]; e != nil && e.addOn != w.AddOn {
+	if e := c.entries[at]; e != nil {
+		if e.addOn == w.AddOn {
+			return e
+		}
 		c.dropEntry(at)
 	}
-	e := c.entry(at)
-	if e.answers == nil {
-		log, wake := logr.FromContextOrDiscard(ctx), func() { c.wake(e.addOn) }
-		e.addOn = w.AddOn
-		e.answers = request.NewWatcher(wake, log)
-		e.namespaces = watch.NewOne(watch.OneOptions[struct{}]{
+	log, wake := logr.FromContextOrDiscard(ctx), func() { c.wake(w.AddOn) }
+	e := &entry{
+		addOn: w.AddOn, answers: request.NewWatcher(wake, log),
+		namespaces: watch.NewOne(watch.OneOptions[struct{}]{
 			Resource: namespacesResource, OnChange: wake, Log: log,
 			Keep: func(u *unstructured.Unstructured) (struct{}, bool) {
 				return struct{}{}, u.GetDeletionTimestamp() == nil
 			},
-		})
+		}),
 	}
+	c.entries[at] = e
 	return e
 }
 
 // dropEntry drops a registration.
 func (c *Controller) dropEntry(s slot) {
-	if e := c.entries[s]; e != nil && e.answers != nil {
-		e.answers.Close()
-		e.namespaces.Close()
-	}
+	c.entries[s].answers.Close()
+	c.entries[s].namespaces.Close()
 	delete(c.entries, s)
 }
 
@@ -86,7 +81,7 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 	if w.Problem != "" {
 		return s
 	}
-	e, at := c.prepareEntry(ctx, w), c.slotOf(w.Target)
+	e, at := c.entry(ctx, w), c.slotOf(w.Target)
 	s.Digest, s.KeptAt = w.Digest(), e.keptAt
 	if held, ok := at.place.Secrets.Get(at.key); ok && held.AddOn == w.AddOn {
 		if held.Pending != nil {
@@ -129,7 +124,8 @@ func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
 
 // pendingOf returns the secret of the request for a registration; nil if there is none.
 func (c *Controller) pendingOf(w Want) *Secret {
-	p, ok := c.config.Management.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: w.pendingName()})
+	at := c.pendingSlot(w)
+	p, ok := at.place.Secrets.Get(at.key)
 	if !ok || p.Pending == nil || p.AddOn != w.AddOn {
 		return nil
 	}
@@ -193,24 +189,5 @@ func (c *Controller) setContested(addOn string, contested bool) {
 
 // claimsSlot reports whether an add-on keeps a credential in that slot.
 func (c *Controller) claimsSlot(a *addonv1alpha1.ManagedClusterAddOn, at slot) bool {
-	for _, t := range targetsOf(a) {
-		if c.slotOf(t) == at {
-			return true
-		}
-	}
-	return false
-}
-
-func anyRefused(wants []Want) bool {
-	for _, w := range wants {
-		if w.Problem != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// sameRegistrations reports whether preparing an add-on changed nothing.
-func sameRegistrations(a, b *addonv1alpha1.ManagedClusterAddOn) bool {
-	return a.Status.KubeClientDriver == b.Status.KubeClientDriver && reflect.DeepEqual(a.Status.Registrations, b.Status.Registrations)
+	return slices.ContainsFunc(targetsOf(a), func(t Target) bool { return c.slotOf(t) == at })
 }

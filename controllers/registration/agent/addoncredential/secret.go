@@ -3,9 +3,7 @@
 package addoncredential
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -23,10 +22,7 @@ import (
 // Secret is what is kept of a secret created by this agent: no private key but that of a
 // request in progress.
 type Secret struct {
-	// Namespace, Name, UID and ResourceVersion identify what was seen.
-	Namespace, Name string
-	UID             types.UID
-	ResourceVersion string
+	request.Seen
 	// AddOn is the add-on it belongs to, Digest what it was made for.
 	AddOn, Digest string
 	// Cluster is the cluster name in it, Kubeconfig a digest of the kubeconfig in it.
@@ -35,8 +31,9 @@ type Secret struct {
 	// certificate's private key.
 	Certificate, Token Life
 	Key                string
-	// Pending is the content of a pending secret; nil for a credential.
-	Pending *Pending
+	// Pending is the content of a pending secret; nil for a credential. The issued certificate
+	// is kept there while the namespace of the add-on is missing.
+	Pending *request.Pending
 }
 
 // Life is how long a credential is valid.
@@ -48,14 +45,6 @@ type Life struct {
 	Owner string
 	// Problem is why it cannot be used; empty when it can.
 	Problem string
-}
-
-// Pending is a certificate request in progress, or the time at which the next one may be
-// made.
-type Pending struct {
-	request.Pending
-	// Certificate is the issued certificate, while its namespace is missing.
-	Certificate []byte
 }
 
 // NewSecrets makes the collection of the secrets, in all namespaces, that the agent in
@@ -78,16 +67,16 @@ func secretLabels(agentNamespace, role string, w Want) map[string]string {
 
 func readSecret(u *unstructured.Unstructured) Secret {
 	s := Secret{
-		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		Seen:  request.Seen{Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()},
 		AddOn: u.GetLabels()[addonv1alpha1.LabelAddOnName], Digest: u.GetAnnotations()[addonv1alpha1.AnnotationCredentialDigest],
 	}
 	data := request.SecretData(u)
 	if u.GetLabels()[addonv1alpha1.LabelCredentialRole] == addonv1alpha1.CredentialPending {
-		s.Pending = readPending(data)
+		s.Pending = new(request.ReadPending(data))
 		return s
 	}
 	s.Cluster, s.Kubeconfig = string(data[clusterv1.SecretKeyClusterName]), textDigest(data[clusterv1.SecretKeyKubeconfig])
-	s.Certificate, s.Token, s.Key = certificateLife(data), tokenLife(data), textDigest(data[clusterv1.SecretKeyTLSKey])
+	s.Certificate, s.Token, s.Key = certificateLife(data), readToken(data[addonv1alpha1.SecretKeyToken]), textDigest(data[clusterv1.SecretKeyTLSKey])
 	return s
 }
 
@@ -96,8 +85,7 @@ func textDigest(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
+	return kubeconfig.HubHash(string(raw))
 }
 
 func certificateLife(data map[string][]byte) Life {
@@ -112,25 +100,4 @@ func certificateLife(data map[string][]byte) Life {
 	}
 	until := request.Expires(chain)
 	return Life{Until: until, Renew: request.RenewAt(chain[0], until)}
-}
-
-func tokenLife(data map[string][]byte) Life {
-	life, err := readToken(data[addonv1alpha1.SecretKeyToken])
-	if err != nil {
-		return Life{Problem: err.Error()}
-	}
-	return life
-}
-
-func readPending(data map[string][]byte) *Pending {
-	return &Pending{Pending: request.ReadPending(data), Certificate: data[clusterv1.SecretKeyTLSCert]}
-}
-
-// data returns the content of the pending secret.
-func (p Pending) data() map[string][]byte {
-	d := p.Data()
-	if len(p.Certificate) > 0 {
-		d[clusterv1.SecretKeyTLSCert] = p.Certificate
-	}
-	return d
 }

@@ -28,39 +28,32 @@ type report struct {
 
 // setConditions sets the conditions of an add-on from its registrations.
 func setConditions(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time) {
-	var certificates, tokens []report
-	for _, r := range reports {
-		if r.token {
-			tokens = append(tokens, r)
-			continue
-		}
-		certificates = append(certificates, r)
-	}
-	setConditionOf(a, certificates, now, metav1.Condition{
+	setConditionOf(a, reports, now, metav1.Condition{
 		Type: addonv1alpha1.ConditionClusterCertificateRotated, Reason: addonv1alpha1.ReasonClientCertificateUpdated,
 	}, addonv1alpha1.ReasonClientCertificateUpdateFailed)
-	setConditionOf(a, tokens, now, metav1.Condition{
+	setConditionOf(a, reports, now, metav1.Condition{
 		Type: addonv1alpha1.ConditionTokenRefreshed, Reason: addonv1alpha1.ReasonTokenRefreshed,
 	}, addonv1alpha1.ReasonTokenCreationFailed)
 }
 
-// setConditionOf sets one condition: False if a registration failed, Unknown while one waits without
-// a credential, True when all have theirs. Without a registration of that kind the condition
-// is removed.
+// setConditionOf sets the condition of tokens or of certificates: False if a registration failed,
+// Unknown while one waits without a credential, True when all have theirs. Without a
+// registration of that kind the condition is removed.
 func setConditionOf(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time, c metav1.Condition, failed string) {
-	if len(reports) == 0 {
-		apimeta.RemoveStatusCondition(&a.Status.Conditions, c.Type)
-		return
-	}
 	messages := map[Phase][]string{}
 	fresh := false
 	for _, r := range reports {
-		fresh = fresh || r.fresh
-		messages[r.phase] = append(messages[r.phase], r.message)
+		if r.token == (c.Type == addonv1alpha1.ConditionTokenRefreshed) {
+			fresh = fresh || r.fresh
+			messages[r.phase] = append(messages[r.phase], r.message)
+		}
 	}
 	phase := PhaseServing
 	c.Status = metav1.ConditionTrue
 	switch {
+	case len(messages) == 0:
+		apimeta.RemoveStatusCondition(&a.Status.Conditions, c.Type)
+		return
 	case len(messages[PhaseFailed]) > 0:
 		phase, c.Status, c.Reason = PhaseFailed, metav1.ConditionFalse, failed
 	case len(messages[PhaseIdle]) > 0, fresh:

@@ -79,31 +79,29 @@ type claims struct {
 	} `json:"kubernetes.io"`
 }
 
-// readToken returns a token's lifetime and ServiceAccount. Its errors never show the token.
-func readToken(raw []byte) (Life, error) {
+// readToken returns a token's lifetime and ServiceAccount, or a Problem, which never shows the
+// token.
+func readToken(raw []byte) Life {
 	parts := strings.Split(string(raw[:min(len(raw), maxToken)]), ".")
 	if len(raw) > maxToken || len(parts) != 3 {
-		return Life{}, errors.New("the token is not readable")
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return Life{}, errors.New("the token is not readable")
+		return Life{Problem: "the token is not readable"}
 	}
 	var c claims
-	if err := json.Unmarshal(payload, &c); err != nil {
-		return Life{}, errors.New("the token is not readable")
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &c) != nil {
+		return Life{Problem: "the token is not readable"}
 	}
 	from, until := time.Unix(c.Issued, 0), time.Unix(c.Expires, 0)
 	switch {
 	case c.Issued <= 0 || c.Expires <= c.Issued || c.Expires > maxUnix:
-		return Life{}, errors.New("the token does not say how long it is valid")
+		return Life{Problem: "the token does not say how long it is valid"}
 	case c.Kubernetes.ServiceAccount.UID == "":
-		return Life{}, errors.New("the token does not belong to a ServiceAccount")
+		return Life{Problem: "the token does not belong to a ServiceAccount"}
 	}
 	return Life{
 		Until: until, Renew: from.Add(time.Duration(float64(until.Sub(from)) * refreshFrom)), UID: c.Kubernetes.ServiceAccount.UID,
 		Owner: c.Kubernetes.Namespace + "/" + c.Kubernetes.ServiceAccount.Name,
-	}, nil
+	}
 }
 
 // maxUnix is the last second of the year 9999, the last that RFC 3339 can express.

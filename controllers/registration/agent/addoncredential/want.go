@@ -3,11 +3,10 @@
 package addoncredential
 
 import (
-	"crypto/sha256"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -84,8 +83,7 @@ func digest(v any) string {
 		// Names, texts and flags can always be encoded as JSON.
 		panic(err)
 	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
+	return textDigest(raw)
 }
 
 // prepare updates the status of an add-on to how the agent registers add-ons: the driver, and
@@ -107,6 +105,11 @@ func prepare(a *addonv1alpha1.ManagedClusterAddOn, driver addonv1alpha1.DriverTy
 			r.Subject = addonv1alpha1.Subject{}
 		}
 	}
+}
+
+// sameRegistrations reports whether preparing an add-on changed nothing.
+func sameRegistrations(a, b *addonv1alpha1.ManagedClusterAddOn) bool {
+	return a.Status.KubeClientDriver == b.Status.KubeClientDriver && reflect.DeepEqual(a.Status.Registrations, b.Status.Registrations)
 }
 
 // targetsOf returns where an add-on's registrations are kept, with the same length and order

@@ -55,10 +55,10 @@ type Controller struct {
 
 // pulse is what is kept of an add-on: the watch on its lease, and the lease's last state.
 type pulse struct {
-	lease *watch.One[time.Time]
-	at    reconcile.Key
-	spoke bool
-	beat  *Beat
+	lease  *watch.One[time.Time]
+	at     reconcile.Key
+	hosted bool
+	beat   *Beat
 }
 
 // New prepares the loop.
@@ -130,13 +130,12 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 // pulseOf returns what is kept of an add-on; it starts afresh when the lease has moved.
 func (c *Controller) pulseOf(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) *pulse {
 	at := reconcile.Key{Namespace: addon.Namespace(a), Name: a.Name}
-	p := c.pulses[a.Name]
-	if p != nil && p.at == at && p.spoke != addon.Hosted(a) {
+	if p := c.pulses[a.Name]; p != nil && p.at == at && p.hosted == addon.Hosted(a) {
 		return p
 	}
 	c.dropPulse(a.Name)
 	name := a.Name
-	p = &pulse{at: at, spoke: !addon.Hosted(a), lease: watch.NewOne(watch.OneOptions[time.Time]{
+	p := &pulse{at: at, hosted: addon.Hosted(a), lease: watch.NewOne(watch.OneOptions[time.Time]{
 		Resource: leasesResource, Log: logr.FromContextOrDiscard(ctx), Keep: renewTime, OnChange: func() { c.wake(name) },
 	})}
 	c.pulses[a.Name] = p
@@ -146,10 +145,9 @@ func (c *Controller) pulseOf(ctx context.Context, a *addonv1alpha1.ManagedCluste
 // recordSight records when a renewal was seen.
 func (p *pulse) recordSight(seen watch.Sight[time.Time], now time.Time) {
 	switch {
+	case !seen.Found && !seen.Known:
 	case !seen.Found:
-		if seen.Known {
-			p.beat = nil
-		}
+		p.beat = nil
 	case p.beat == nil:
 		p.beat = &Beat{Renewed: seen.Item, Arrived: now, First: true}
 	case !p.beat.Renewed.Equal(seen.Item):
@@ -161,10 +159,7 @@ func (p *pulse) recordSight(seen watch.Sight[time.Time], now time.Time) {
 // renewed.
 func renewTime(u *unstructured.Unstructured) (time.Time, bool) {
 	text, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, true
-	}
+	t, _ := time.Parse(time.RFC3339Nano, text)
 	return t, true
 }
 

@@ -84,7 +84,9 @@ type Controller struct {
 	session   *session
 	joined    joined
 	keptAt    time.Time
-	tried     tried
+	// attempt is what was tried last at a hub that may have moved, trial its result.
+	attempt string
+	trial   Trial
 	// asked is the request created last.
 	asked request.Asked
 	// behind counts consecutive passes with a stale cache.
@@ -183,28 +185,27 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	case s.Kept.Secret != nil:
 		r.Unusable = s.unusable()
 	}
+	result := reconcile.Result{RequeueAfter: p.RequeueAfter}
 	err = c.execute(ctx, s, p)
 	switch {
 	case err == nil:
 		c.behind = 0
+		if p.Step == stepJoin || p.Step == stepTry {
+			// Nothing on this cluster has changed that would trigger the next step.
+			result.RequeueAfter = time.Millisecond
+		}
 	case isStaleCache(p.Step, err):
 		c.behind++
 		return reconcile.Result{RequeueAfter: request.Behind(c.behind)}, nil
-	case errors.Is(err, errThrottled):
-		r.setFailed(PhaseThrottled, err)
-		c.publish(ctx, r)
-		return reconcile.Result{RequeueAfter: throttleDelay}, nil
+	case errors.Is(err, request.ErrThrottled):
+		r.setFailed(PhaseThrottled, errThrottled)
+		result.RequeueAfter, err = request.ThrottleDelay, nil
 	default:
 		r.setFailed(PhaseConnecting, err)
-		c.publish(ctx, r)
-		return reconcile.Result{}, err
+		result.RequeueAfter = 0
 	}
 	c.publish(ctx, r)
-	if p.Step == stepJoin || p.Step == stepTry {
-		// Nothing on this cluster has changed that would trigger the next step.
-		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
-	}
-	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
+	return result, err
 }
 
 // setFailed puts an error into the report; it does not end valid access.

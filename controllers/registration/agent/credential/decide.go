@@ -4,6 +4,7 @@ package credential
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -52,9 +53,6 @@ const (
 	stepTry = request.StepOwn + 1
 )
 
-// Request is the hub's view of the pending request.
-type Request = request.Answer
-
 // State is the input of a decision.
 type State struct {
 	Now       time.Time
@@ -62,7 +60,7 @@ type State struct {
 	Bootstrap Bootstrap
 	Kept      Kept
 	Pending   Pending
-	Request   Request
+	Request   request.Answer
 	// Trial is the answer of a hub that may have moved to the stored certificate.
 	Trial Trial
 	// JoinDue is true when it is time to check whether the ManagedCluster exists.
@@ -75,20 +73,14 @@ type State struct {
 
 // Plan is what one pass does.
 type Plan struct {
-	Step request.Step
+	request.Plan
 	// Own is true when the stored access is valid: a session runs, and requests are sent with
 	// the agent's own identity instead of the bootstrap one.
 	Own bool
-	// Phase and Message are reported.
-	Phase   Phase
-	Message string
+	// Phase is reported, with the message.
+	Phase Phase
 	// Renewal is the phase of a request made while access is valid.
 	Renewal Phase
-	// Attempt is the number of denials to record, Reason the hub's reason for the last.
-	Attempt int
-	Reason  string
-	// RequeueAfter is when to check again; zero waits for an event.
-	RequeueAfter time.Duration
 }
 
 // Decide chooses the next step from the bootstrap secret to a valid hub kubeconfig, and on to
@@ -96,7 +88,7 @@ type Plan struct {
 func Decide(s State) Plan {
 	problem := s.unusable()
 	if problem != "" && s.Bootstrap.Config == nil {
-		return Plan{Phase: PhaseNoBootstrap, Message: s.Bootstrap.Problem}
+		return Plan{Phase: PhaseNoBootstrap, Plan: request.Plan{Message: s.Bootstrap.Problem}}
 	}
 	m := s.machine(problem)
 	if p, ok := s.transfer(); ok && !m.Done {
@@ -115,7 +107,7 @@ func Decide(s State) Plan {
 	case p.Stage == request.Serving:
 		p.Message = s.validMessage()
 	}
-	out := Plan{Step: p.Step, Own: problem == "", Phase: phases[p.Stage], Message: p.Message, Attempt: p.Attempt, Reason: p.Reason, RequeueAfter: p.RequeueAfter}
+	out := Plan{Plan: p, Own: problem == "", Phase: phases[p.Stage]}
 	if problem == "" && !rests {
 		// A renewal never takes away access that works.
 		out.Renewal, out.Phase = out.Phase, PhaseServing
@@ -188,10 +180,7 @@ func (s State) renewAt() time.Time {
 
 // target returns the hub to get access to.
 func (s State) target() *kubeconfig.Config {
-	if s.Bootstrap.Config != nil {
-		return s.Bootstrap.Config
-	}
-	return s.Kept.Config
+	return cmp.Or(s.Bootstrap.Config, s.Kept.Config)
 }
 
 // isCurrent reports whether the pending request is for the current hub and identity.

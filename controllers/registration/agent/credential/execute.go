@@ -4,6 +4,7 @@ package credential
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,77 +12,82 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-const (
-	// throttleDelay is how soon the number of requests is checked again.
-	throttleDelay = time.Minute
-	// joinEvery is how long the ManagedCluster is assumed to exist while waiting for access;
-	// up to as much again is added per cluster.
-	joinEvery = time.Hour
-	// callTimeout bounds one request to a hub.
-	callTimeout = 15 * time.Second
+// joinEvery is how long the ManagedCluster is assumed to exist while waiting for access; up to
+// as much again is added per cluster.
+const joinEvery = time.Hour
+
+var (
+	errThrottled = errors.New("the hub holds ten certificate requests of this cluster; no more are made until some are gone")
+	errLeaving   = errors.New("the hub is still removing a ManagedCluster of that name; a new one is created once that one is gone")
+	errNoHub     = errors.New("the server does not serve ManagedClusters: it is not an Open Cluster Management hub")
 )
 
-var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+var clustersResource = clusterv1.GroupVersion.WithResource("managedclusters")
 
 // execute performs the step of a plan. The caches eventually show the result, which triggers
 // the next pass.
 func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, request.CallTimeout)
 	defer cancel()
 	switch p.Step {
-	case request.StepBegin:
-		return c.beginRequest(ctx, s, p)
-	case request.StepRestart:
-		if err := request.ConfirmGone(ctx, c.link(p.Own).Client, s.Pending.Request); err != nil {
-			return err
-		}
-		return c.beginRequest(ctx, s, p)
+	case request.StepNone:
+		return nil
 	case stepJoin:
 		return c.joinHub(ctx, s)
-	case request.StepAsk:
-		if err := c.createRequest(ctx, s, p); err != nil {
-			return err
-		}
-		c.asked = request.Asked{Name: s.Pending.Request, At: c.config.Clock.Now()}
-	case request.StepKeep:
-		return c.keepCertificate(ctx, s)
 	case stepTry:
 		return c.tryMoved(ctx, s)
+	case request.StepKeep:
+		return c.keepCertificate(ctx, s, p.Certificate)
 	case request.StepRewrite:
-		return c.rewrite(ctx, s)
-	case request.StepPostpone:
-		return c.postpone(ctx, s, p)
+		return c.writeKept(ctx, s, s.Kept.HubID(), nil)
 	case request.StepForget:
-		return s.Pending.Secret.seen().Remove(ctx, c.secrets())
-	case request.StepNone:
+		return s.Pending.Secret.Remove(ctx, c.secrets())
+	default:
 	}
-	return nil
+	err := request.Errand{
+		Hub: c.link(p.Own).Client, Prefix: s.Identity.Cluster + "-",
+		Want: newRequest(s.Pending.Identity, c.Settings().CertificateSeconds), Selector: requestLabels(s.Identity), Pending: s.Pending.Pending,
+		Write: func(ctx context.Context, next request.Pending) error { return c.writePending(ctx, s, p, next) },
+	}.Do(ctx, p.Plan, s.Now)
+	if p.Step == request.StepAsk && err == nil {
+		c.asked = request.Asked{Name: s.Pending.Request, At: c.config.Clock.Now()}
+	}
+	return err
 }
 
-// beginRequest stores the key and name of a request that does not exist yet.
-func (c *Controller) beginRequest(ctx context.Context, s State, p Plan) error {
-	begun, err := request.Begin(s.Identity.Cluster+"-", p.Attempt, p.Reason)
-	if err != nil {
-		return err
+// newRequest returns the certificate request of an agent, without name and key.
+func newRequest(id agent.Identity, seconds int32) request.Want {
+	return request.Want{
+		Labels: map[string]string{clusterv1.LabelClusterName: id.Cluster}, Signer: clusterv1.SignerName,
+		Subject: pkix.Name{CommonName: id.CommonName(), Organization: id.Organizations()}, Seconds: seconds,
 	}
-	if !p.Own {
-		// An agent that lost its access may have lost its ManagedCluster too.
-		c.joined = joined{}
-	}
-	return c.writePending(ctx, s, Pending{Pending: begun, Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest})
+}
+
+// requestLabels selects the requests of a cluster itself, not those of its add-ons.
+func requestLabels(id agent.Identity) string {
+	return clusterv1.LabelClusterName + "=" + id.Cluster + ",!" + clusterv1.LabelAddOnName
 }
 
 // writePending writes the whole pending secret.
-func (c *Controller) writePending(ctx context.Context, s State, p Pending) error {
-	return c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: p.data(), all: true})
+func (c *Controller) writePending(ctx context.Context, s State, p Plan, next request.Pending) error {
+	pending := s.Pending
+	pending.Pending = next
+	if p.Begins() {
+		pending.Identity, pending.Hub, pending.Bootstrap = s.Identity, s.target().ID(), s.Bootstrap.Digest
+		if !p.Own {
+			// An agent that lost its access may have lost its ManagedCluster too.
+			c.joined = joined{}
+		}
+	}
+	return c.writeSecret(ctx, clusterv1.SecretHubKubeconfigPending, s.Pending.Secret, "", pending.data())
 }
 
 // joinHub creates the ManagedCluster unless it exists.
@@ -128,101 +134,63 @@ func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInte
 	return err
 }
 
-// createRequest creates the request whose name and key are already stored.
-func (c *Controller) createRequest(ctx context.Context, s State, p Plan) error {
-	err := newRequest(s.Pending, c.Settings().CertificateSeconds).Create(ctx, c.link(p.Own).Client, requestLabels(s.Identity))
-	switch {
-	case errors.Is(err, request.ErrThrottled):
-		return errThrottled
-	case errors.Is(err, request.ErrTaken):
-		p.Attempt, p.Reason = p.Attempt+1, err.Error()
-		return c.postpone(ctx, s, p)
-	}
-	return err
-}
-
 // keepCertificate stores the issued certificate and everything that belongs to it in one write.
-func (c *Controller) keepCertificate(ctx context.Context, s State) error {
-	text, err := s.target().Kept()
-	if err != nil {
-		return err
-	}
+func (c *Controller) keepCertificate(ctx context.Context, s State, certificate []byte) error {
 	hub := s.target().ID()
 	if s.unusable() == "" {
 		// A renewal: the hub is still the same.
 		hub = s.Kept.HubID()
 	}
-	err = c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: hub, data: map[string][]byte{
-		clusterv1.SecretKeyKubeconfig:  text,
-		clusterv1.SecretKeyTLSCert:     s.Request.Certificate,
+	err := c.writeKept(ctx, s, hub, map[string][]byte{
+		clusterv1.SecretKeyTLSCert:     certificate,
 		clusterv1.SecretKeyTLSKey:      s.Pending.Key,
 		clusterv1.SecretKeyClusterName: []byte(s.Identity.Cluster),
 		clusterv1.SecretKeyAgentName:   []byte(s.Identity.Agent),
-	}})
-	if err != nil {
-		return err
+	})
+	if err == nil {
+		c.keptAt = s.Now
 	}
-	c.keptAt = s.Now
-	return nil
+	return err
 }
 
-func (c *Controller) rewrite(ctx context.Context, s State) error {
+// writeKept writes the kubeconfig and further keys of the hub secret, and leaves its other
+// content as it is.
+func (c *Controller) writeKept(ctx context.Context, s State, hub string, data map[string][]byte) error {
 	text, err := s.target().Kept()
 	if err != nil {
 		return err
 	}
-	return c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: s.Kept.HubID(),
-		data: map[string][]byte{clusterv1.SecretKeyKubeconfig: text}})
-}
-
-// postpone records the denial.
-func (c *Controller) postpone(ctx context.Context, s State, p Plan) error {
-	next := s.Pending
-	next.Pending = request.Postponed(s.Now, p.Attempt, p.Reason)
-	return c.writePending(ctx, s, next)
+	all := map[string][]byte{}
+	if s.Kept.Secret != nil {
+		maps.Copy(all, s.Kept.Secret.Data)
+	}
+	maps.Copy(all, data)
+	all[clusterv1.SecretKeyKubeconfig] = text
+	return c.writeSecret(ctx, clusterv1.SecretHubKubeconfig, s.Kept.Secret, hub, all)
 }
 
 func (c *Controller) secrets() dynamic.ResourceInterface {
 	return c.config.Spoke.Resource(request.Secrets).Namespace(c.config.Namespace)
 }
 
-// draft is the intended state of a secret: data is all its content, or some of its keys. hub
-// is the hub recorded in it; empty leaves the record unchanged.
-type draft struct {
-	name string
-	seen *Secret
-	data map[string][]byte
-	all  bool
-	hub  string
-}
-
 // writeSecret creates the secret, or replaces the one that was seen: its labels and everything else
-// users set are preserved. A write in between is a conflict.
-func (c *Controller) writeSecret(ctx context.Context, d draft) error {
-	data := map[string][]byte{}
-	if d.seen != nil && !d.all {
-		maps.Copy(data, d.seen.Data)
-	}
-	maps.Copy(data, d.data)
+// users set are preserved. A write in between is a conflict. hub is the hub recorded in it;
+// empty leaves the record unchanged.
+func (c *Controller) writeSecret(ctx context.Context, name string, seen *Secret, hub string, data map[string][]byte) error {
 	u := request.NewSecret(data)
-	if d.hub != "" {
-		u.SetAnnotations(map[string]string{clusterv1.AnnotationHubID: d.hub})
+	if hub != "" {
+		u.SetAnnotations(map[string]string{clusterv1.AnnotationHubID: hub})
 	}
-	if d.seen != nil {
-		return d.seen.seen().Replace(ctx, c.secrets(), u)
+	if seen != nil {
+		return seen.Replace(ctx, c.secrets(), u)
 	}
-	u.SetName(d.name)
+	u.SetName(name)
 	u.SetNamespace(c.config.Namespace)
 	u.SetLabels(c.config.Labels)
 	if _, err := c.secrets().Create(ctx, u, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating secret %s: %w", d.name, err)
+		return fmt.Errorf("creating secret %s: %w", name, err)
 	}
 	return nil
-}
-
-// seen identifies the secret.
-func (s *Secret) seen() request.Seen {
-	return request.Seen{Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Called: s.Name}
 }
 
 // isStaleCache reports whether a write to a secret failed because the cache was behind.

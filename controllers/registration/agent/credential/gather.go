@@ -4,6 +4,7 @@ package credential
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -30,8 +31,8 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 		Pending:   readPending(c.getSecret(clusterv1.SecretHubKubeconfigPending)),
 	}
 	s.Identity, s.Asked = c.identity(s), c.asked.When(s.Pending.Request)
-	if s.hasMoved() && c.tried.attempt == s.attempt() {
-		s.Trial = c.tried.trial
+	if s.hasMoved() && c.attempt == s.attempt() {
+		s.Trial = c.trial
 	}
 	own := s.unusable() == ""
 	if err := c.connect(ctx, s, own); err != nil {
@@ -51,16 +52,13 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 // several.
 func (c *Controller) readBootstrap() Bootstrap {
 	settings := c.Settings()
-	name := settings.BootstrapSecret
-	switch {
-	case len(settings.Hubs) > 0 && c.config.Choose != nil:
+	name := cmp.Or(settings.BootstrapSecret, clusterv1.SecretBootstrapHubKubeconfig)
+	if len(settings.Hubs) > 0 && c.config.Choose != nil {
 		chosen, problem := c.config.Choose()
 		if chosen == "" {
 			return Bootstrap{Problem: problem}
 		}
 		name = chosen
-	case name == "":
-		name = clusterv1.SecretBootstrapHubKubeconfig
 	}
 	secret, _ := c.getSecret(name)
 	return ReadBootstrap(name, secret.Data)
@@ -82,17 +80,9 @@ func (c *Controller) identity(s State) agent.Identity {
 	if c.made.Cluster == "" {
 		c.made = agent.Identity{Cluster: string(uuid.NewUUID()), Agent: request.RandomName(nameLength)}
 	}
-	first := func(names ...string) string {
-		for _, name := range names {
-			if name != "" {
-				return name
-			}
-		}
-		return ""
-	}
 	return agent.Identity{
-		Cluster: first(settings.ClusterName, s.Kept.Certified().Cluster, kept.Cluster, pending.Cluster, c.made.Cluster),
-		Agent:   first(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
+		Cluster: cmp.Or(settings.ClusterName, s.Kept.Certified().Cluster, kept.Cluster, pending.Cluster, c.made.Cluster),
+		Agent:   cmp.Or(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
 	}
 }
 
@@ -151,29 +141,28 @@ type session struct {
 // serve keeps one session running: the same one as long as the hub, the identity and the
 // settings that affect it are unchanged, with the newest certificate.
 func (c *Controller) serve(ctx context.Context, s State) error {
-	settings, k := c.Settings(), s.Kept.Config
+	settings, k := c.Settings().Serving(), s.Kept.Config
 	if old := c.session; old != nil {
 		same := old.config.Difference(k) == "" && old.config.TLSServerName == k.TLSServerName &&
-			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings.Serving())
-		switch {
-		case !same:
-			c.endSession()
-		case !bytes.Equal(old.config.CertData, k.CertData) || !bytes.Equal(old.config.KeyData, k.KeyData):
+			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings)
+		renewed := !bytes.Equal(old.config.CertData, k.CertData) || !bytes.Equal(old.config.KeyData, k.KeyData)
+		if same && renewed {
 			if err := old.Link.SetCertificate(k.CertData, k.KeyData); err != nil {
 				return err
 			}
 			old.config = k
-			return nil
-		default:
+		}
+		if same {
 			return nil
 		}
+		c.endSession()
 	}
 	link, err := agent.NewLink(k, c.config.UserAgent)
 	if err != nil {
 		return err
 	}
 	c.session = &session{config: k, Session: agent.Session{
-		Link: link, Identity: s.Identity, Endpoint: k.Endpoint(), HubID: s.Kept.HubID(), HubHash: kubeconfig.HubHash(k.Server), Settings: settings.Serving(),
+		Link: link, Identity: s.Identity, Endpoint: k.Endpoint(), HubID: s.Kept.HubID(), HubHash: kubeconfig.HubHash(k.Server), Settings: settings,
 	}}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

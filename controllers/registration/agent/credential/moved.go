@@ -43,17 +43,11 @@ func (s State) transfer() (p Plan, ok bool) {
 	if !s.hasMoved() || (s.Trial.Known && !s.Trial.Taken) {
 		return Plan{}, false
 	}
-	p = Plan{Step: stepTry, Phase: PhaseConnecting, Message: "the hub is at " + s.Bootstrap.Config.Server + " now: trying the kept certificate there"}
+	p.Step, p.Phase, p.Message = stepTry, PhaseConnecting, "the hub is at "+s.Bootstrap.Config.Server+" now: trying the kept certificate there"
 	if s.Trial.Taken {
 		p.Step, p.Message = request.StepRewrite, "the hub at "+s.Bootstrap.Config.Server+" knows the kept certificate"
 	}
 	return p, true
-}
-
-// tried is the last Trial and what it tried.
-type tried struct {
-	attempt string
-	trial   Trial
 }
 
 // tryMoved requests the agent's own ManagedCluster from the hub at the new address, with the
@@ -68,12 +62,9 @@ func (c *Controller) tryMoved(ctx context.Context, s State) error {
 	}
 	defer link.Close()
 	_, err = link.Client.Resource(clustersResource).Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
-	switch {
-	case err == nil:
-	case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-	default:
+	if err != nil && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("trying the kept certificate at %s: %w", there.Server, err)
 	}
-	c.tried = tried{attempt: s.attempt(), trial: Trial{Known: true, Taken: err == nil}}
+	c.attempt, c.trial = s.attempt(), Trial{Known: true, Taken: err == nil}
 	return nil
 }

@@ -3,6 +3,7 @@
 package credential
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
@@ -31,10 +31,7 @@ const (
 
 // Secret is what is kept of one of the three secrets.
 type Secret struct {
-	// Name, UID and ResourceVersion identify what was seen.
-	Name            string
-	UID             types.UID
-	ResourceVersion string
+	request.Seen
 	// Hub is the annotation that names the hub of the stored access.
 	Hub string
 	// Data is the decoded content.
@@ -63,8 +60,10 @@ func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *wa
 }
 
 func readSecret(u *unstructured.Unstructured) Secret {
-	return Secret{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-		Hub: u.GetAnnotations()[clusterv1.AnnotationHubID], Data: request.SecretData(u)}
+	return Secret{
+		Seen: request.Seen{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()},
+		Hub:  u.GetAnnotations()[clusterv1.AnnotationHubID], Data: request.SecretData(u),
+	}
 }
 
 // Bootstrap is the content of the bootstrap secret.
@@ -117,10 +116,7 @@ type Kept struct {
 // HubID identifies the hub that issued the certificate: as recorded, or by the stored
 // kubeconfig where nothing was recorded. It must not be called without a Config.
 func (k Kept) HubID() string {
-	if k.Secret.Hub != "" {
-		return k.Secret.Hub
-	}
-	return k.Config.ID()
+	return cmp.Or(k.Secret.Hub, k.Config.ID())
 }
 
 // Certified returns the identity the stored certificate is for; empty without one.
@@ -137,9 +133,7 @@ func ReadKept(s Secret, ok bool) Kept {
 	if !ok {
 		return Kept{Problem: "there is no hub kubeconfig yet"}
 	}
-	k := Kept{Secret: &s, Identity: agent.Identity{
-		Cluster: string(s.Data[clusterv1.SecretKeyClusterName]), Agent: string(s.Data[clusterv1.SecretKeyAgentName]),
-	}}
+	k := Kept{Secret: &s, Identity: s.identity()}
 	c, err := kubeconfig.ParseSecret(s.Data)
 	if err != nil {
 		k.Problem = err.Error()
@@ -179,11 +173,15 @@ func readPending(s Secret, ok bool) Pending {
 	if !ok {
 		return Pending{}
 	}
-	return Pending{
-		Secret: &s, Pending: request.ReadPending(s.Data),
-		Identity: agent.Identity{Cluster: string(s.Data[clusterv1.SecretKeyClusterName]), Agent: string(s.Data[clusterv1.SecretKeyAgentName])},
-		Hub:      string(s.Data[pendingHub]), Bootstrap: string(s.Data[pendingBootstrap]),
-	}
+	p := Pending{Secret: &s, Pending: request.ReadPending(s.Data), Identity: s.identity(), Hub: PendingHub(s), Bootstrap: string(s.Data[pendingBootstrap])}
+	// Only requests of add-ons are kept with their certificates.
+	p.Certificate = nil
+	return p
+}
+
+// identity is the identity named in the secret.
+func (s Secret) identity() agent.Identity {
+	return agent.Identity{Cluster: string(s.Data[clusterv1.SecretKeyClusterName]), Agent: string(s.Data[clusterv1.SecretKeyAgentName])}
 }
 
 // data returns the content of the pending secret.
@@ -196,10 +194,7 @@ func (p Pending) data() map[string][]byte {
 
 // misfit returns why a certificate is not for this identity; empty when it is.
 func misfit(leaf *x509.Certificate, id agent.Identity) string {
-	want := id.Organizations()
-	got := slices.Clone(leaf.Subject.Organization)
-	slices.Sort(want)
-	slices.Sort(got)
+	got, want := slices.Sorted(slices.Values(leaf.Subject.Organization)), slices.Sorted(slices.Values(id.Organizations()))
 	switch {
 	case leaf.Subject.CommonName != id.CommonName():
 		return fmt.Sprintf("the certificate is for %q, not for %q", leaf.Subject.CommonName, id.CommonName())

@@ -35,7 +35,7 @@ func TestPendingSurvivesItsSecret(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Secret{Name: "hub-kubeconfig-pending", Data: want.data()}
+			s := Secret{Seen: request.Seen{Name: "hub-kubeconfig-pending"}, Data: want.data()}
 			got := readPending(s, true)
 			require.NotNil(t, got.Secret)
 			got.Secret = nil
@@ -90,7 +90,9 @@ func TestEarliestEndOfTheChainCounts(t *testing.T) {
 
 func TestOwnRequestIsKnownByItsKey(t *testing.T) {
 	p := Pending{Pending: request.Pending{Request: "c1-abcde", Key: key(t)}, Identity: me}
-	u, err := newRequest(p, 7200).Build()
+	w := newRequest(p.Identity, 7200)
+	w.Name, w.Key = p.Request, p.Key
+	u, err := w.Build()
 	require.NoError(t, err)
 	require.True(t, request.SameKey(u, p.Key))
 	require.False(t, request.SameKey(u, key(t)))

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
@@ -104,14 +105,11 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 }
 
 func (c *Controller) gather(key reconcile.Key) State {
-	cluster, ok := c.config.Clusters.Get(key)
-	if !ok {
-		return State{Now: c.config.Clock.Now()}
-	}
-	s := State{Now: c.config.Clock.Now(), Cluster: cluster, Renewed: c.Renewed(), Jitter: c.jitter}
-	if cluster.Spec.LeaseDurationSeconds != c.duration {
+	s := State{Now: c.config.Clock.Now(), Renewed: c.Renewed(), Jitter: c.jitter}
+	s.Cluster, _ = c.config.Clusters.Get(key)
+	if s.Cluster != nil && s.Cluster.Spec.LeaseDurationSeconds != c.duration {
 		// A changed duration restarts the cycle.
-		c.duration, s.Renewed = cluster.Spec.LeaseDurationSeconds, time.Time{}
+		c.duration, s.Renewed = s.Cluster.Spec.LeaseDurationSeconds, time.Time{}
 	}
 	return s
 }
@@ -139,12 +137,7 @@ func (c *Controller) putLease(ctx context.Context) error {
 		c.lease = live
 	}
 	if c.config.Version != "" {
-		annotations := c.lease.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[clusterv1.AnnotationAgentVersion] = c.config.Version
-		c.lease.SetAnnotations(annotations)
+		c.lease.SetAnnotations(labels.Merge(c.lease.GetAnnotations(), labels.Set{clusterv1.AnnotationAgentVersion: c.config.Version}))
 	}
 	now := c.config.Clock.Now()
 	// A MicroTime has exactly six decimals.

@@ -60,9 +60,6 @@ func Decide(s State) Plan {
 // to 16 s, plus or minus up to a quarter, so that the agents of a hub that comes back do not
 // all arrive at once. random is a number from 0 to 1.
 func retryDelay(failures int, random float64) time.Duration {
-	d := lastRetry
-	if failures < 5 {
-		d = firstRetry << (failures - 1)
-	}
+	d := min(firstRetry<<min(failures-1, 4), lastRetry)
 	return time.Duration(float64(d) * (1 - stretch + 2*stretch*random))
 }

@@ -3,6 +3,7 @@
 package namespaces
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -126,20 +127,18 @@ func Decide(s State) reconcile.Plan {
 // condition returns the condition of one namespace; false when there is nothing to report
 // yet.
 func (s State) condition(name string) (metav1.Condition, bool) {
-	failed := metav1.Condition{Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNamespaceApplyFailed}
-	have := s.Present[name]
-	switch {
-	case refusalOf(name) != "":
-		failed.Message = refusalOf(name)
-	case s.Failed[name] != "":
-		failed.Message = s.Failed[name]
-	case have.Terminating:
-		failed.Message = "the namespace is being deleted; it is created again once it is gone"
-	case have.Label == wanted:
-		return metav1.Condition{Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionTrue,
-			Reason: clusterv1.ReasonNamespaceApplied, Message: "Namespace exists"}, true
-	default:
-		return metav1.Condition{}, false
+	c := metav1.Condition{
+		Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNamespaceApplyFailed,
+		Message: cmp.Or(refusalOf(name), s.Failed[name]),
 	}
-	return failed, true
+	switch have := s.Present[name]; {
+	case c.Message != "":
+	case have.Terminating:
+		c.Message = "the namespace is being deleted; it is created again once it is gone"
+	case have.Label == wanted:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, clusterv1.ReasonNamespaceApplied, "Namespace exists"
+	default:
+		return c, false
+	}
+	return c, true
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"time"
 
@@ -62,18 +61,12 @@ func readAnswer(u *unstructured.Unstructured) (Answer, bool) {
 		case "Approved":
 			r.Approved = true
 		case "Denied", "Failed":
-			r.Denied = true
-			r.Message = excerpt.Of(strings.TrimSpace(fmt.Sprintf("%v: %v", orEmpty(c["reason"]), orEmpty(c["message"]))), maxMessage)
+			reason, _ := c["reason"].(string)
+			message, _ := c["message"].(string)
+			r.Denied, r.Message = true, excerpt.Of(strings.TrimSpace(reason+": "+message), maxMessage)
 		}
 	}
 	return r, true
-}
-
-func orEmpty(v any) any {
-	if v == nil {
-		return ""
-	}
-	return v
 }
 
 // Watcher watches the one pending request.
@@ -115,16 +108,12 @@ func RenewAt(leaf *x509.Certificate, expires time.Time) time.Time {
 
 // retryDelay is the delay before the next attempt after the given number of denials: 30 s,
 // doubling, at most an hour.
-func retryDelay(attempt int) time.Duration {
-	d := firstRetry
-	for ; attempt > 1 && d < lastRetry; attempt-- {
-		d *= 2
-	}
-	return min(d, lastRetry)
-}
+func retryDelay(attempt int) time.Duration { return doubled(firstRetry, lastRetry, attempt) }
 
 // Behind is the delay before repeating a pass after the given number of consecutive failures
 // because of a stale cache: 20 ms, doubling, at most ten seconds.
-func Behind(times int) time.Duration {
-	return min(firstBehind<<min(max(times-1, 0), 16), lastBehind)
+func Behind(times int) time.Duration { return doubled(firstBehind, lastBehind, times) }
+
+func doubled(first, last time.Duration, times int) time.Duration {
+	return min(first<<min(max(times-1, 0), 16), last)
 }

@@ -15,91 +15,92 @@ func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer Answer
 		asked  time.Time
-		want   Verdict
+		want   Plan
 		says   string
 		after  time.Duration
 	}{
-		"the hub has not answered": {Answer{}, time.Time{}, Unclear, "waiting for an answer", Recheck},
-		"the hub cannot be asked":  {Answer{Problem: "forbidden"}, time.Time{}, Unclear, "forbidden", Recheck},
-		"begun, and not there":     {Answer{Known: true}, time.Time{}, Unsent, "asking", 0},
+		"the hub has not answered": {Answer{}, time.Time{}, Plan{Stage: Preparing}, "waiting for an answer", Recheck},
+		"the hub cannot be asked":  {Answer{Problem: "forbidden"}, time.Time{}, Plan{Stage: Preparing}, "forbidden", Recheck},
+		"begun, and not there":     {Answer{Known: true}, time.Time{}, Plan{Step: StepAsk, Stage: Preparing}, "asking", 0},
 		"made, and not shown yet": {
 			Answer{Known: true},
 			ago(4 * time.Second),
-			Unclear,
+			Plan{Stage: Preparing},
 			"to show",
 			7 * time.Second,
 		},
-		"made, and gone":               {Answer{Known: true}, ago(time.Minute), Lost, "no longer shows", 0},
-		"made in the future, and gone": {Answer{Known: true}, ago(-time.Hour), Lost, "no longer shows", 0},
+		"made, and gone":               {Answer{Known: true}, ago(time.Minute), Plan{Step: StepRestart, Stage: Preparing}, "no longer shows", 0},
+		"made in the future, and gone": {Answer{Known: true}, ago(-time.Hour), Plan{Step: StepRestart, Stage: Preparing}, "no longer shows", 0},
 		"made, and the hub went away": {
 			Answer{Known: true, Problem: "refused"},
 			ago(time.Minute),
-			Unclear,
+			Plan{Stage: Preparing},
 			"refused",
 			Recheck,
 		},
 		"begun, and the hub went away": {
 			Answer{Known: true, Problem: "refused"},
 			time.Time{},
-			Unclear,
+			Plan{Stage: Preparing},
 			"refused",
 			Recheck,
 		},
 		"open": {
 			Answer{Known: true, Found: true},
 			time.Time{},
-			Open,
+			Plan{Stage: Waiting},
 			"r1 waits for approval on the hub",
 			0,
 		},
 		"approved": {
 			Answer{Known: true, Found: true, Approved: true},
 			time.Time{},
-			Open,
+			Plan{Stage: Waiting},
 			"r1 is approved and waits for the signer",
 			0,
 		},
 		"open, and the hub went away": {
 			Answer{Known: true, Found: true, Problem: "refused"},
 			time.Time{},
-			Unclear,
+			Plan{Stage: Preparing},
 			"it is not known whether certificate request r1 was answered: refused",
 			Recheck,
 		},
 		"denied": {
 			Answer{Known: true, Found: true, Denied: true, Message: "no"},
 			time.Time{},
-			Refused,
+			Plan{Step: StepPostpone, Stage: Denied},
 			"no",
 			0,
 		},
 		"approved, and the signer failed": {
 			Answer{Known: true, Found: true, Approved: true, Denied: true, Message: "no"},
 			time.Time{},
-			Refused,
+			Plan{Step: StepPostpone, Stage: Denied},
 			"no",
 			0,
 		},
 		"signed": {
 			Answer{Known: true, Found: true, Approved: true, Certificate: []byte("c")},
 			time.Time{},
-			Signed,
+			Plan{Step: StepKeep, Stage: Preparing},
 			"keeping",
 			0,
 		},
 		"signed, and the hub went away since then": {
 			Answer{Known: true, Found: true, Certificate: []byte("c"), Problem: "refused"},
 			time.Time{},
-			Signed,
+			Plan{Step: StepKeep, Stage: Preparing},
 			"",
 			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tc.answer.Judge("r1", now, tc.asked)
-			require.Equal(t, tc.want, got.Verdict, got.Message)
+			got := tc.answer.judge("r1", now, tc.asked)
 			require.Contains(t, got.Message, tc.says)
-			require.Equal(t, tc.after, got.After)
+			require.Equal(t, tc.after, got.RequeueAfter)
+			got.Message, got.RequeueAfter = "", 0
+			require.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,9 +18,6 @@ import (
 // suffixLength is the number of random characters at the end of a request's name, the same as
 // the API server's generateName adds.
 const suffixLength = 5
-
-// newName returns a name for a request: prefix and five random characters.
-func newName(prefix string) string { return prefix + RandomName(suffixLength) }
 
 // RandomName returns n characters, at most 26, from lower-case letters and digits.
 func RandomName(n int) string { return strings.ToLower(rand.Text()[:n]) }
@@ -53,11 +51,7 @@ func ReadKey(raw []byte) (*ecdsa.PrivateKey, error) {
 // ReadChain parses one or more PEM certificates, the leaf first.
 func ReadChain(raw []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
-	for rest := raw; ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if block.Type != "CERTIFICATE" || err != nil {
 			return nil, errors.New("is not readable")
@@ -72,13 +66,7 @@ func ReadChain(raw []byte) ([]*x509.Certificate, error) {
 
 // Expires returns the earliest expiry of the certificates in a chain.
 func Expires(chain []*x509.Certificate) time.Time {
-	end := chain[0].NotAfter
-	for _, cert := range chain {
-		if cert.NotAfter.Before(end) {
-			end = cert.NotAfter
-		}
-	}
-	return end
+	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
 // parseIssued parses a certificate issued by the hub and checks that it matches the request's key.

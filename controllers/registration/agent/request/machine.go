@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+const (
+	// settle is how long a credential is left alone after it was kept, and how long a created
+	// request may be unknown to the hub before a new one is started.
+	settle = 10 * time.Second
+	// Recheck is how soon the state of an unresponsive hub is checked again.
+	Recheck = 2 * time.Second
+)
+
 // Step is the one action a pass takes towards a credential. Packages that keep a credential
 // may define steps of their own, from StepOwn on.
 type Step int
@@ -19,7 +27,7 @@ const (
 	// StepBegin makes a key and a name and stores them.
 	StepBegin
 	// StepRestart does the same for a request that the watch no longer shows, once a read
-	// confirms that it is gone: see ConfirmGone.
+	// confirms that it is gone: see confirmGone.
 	StepRestart
 	// StepAsk creates the certificate request.
 	StepAsk
@@ -67,8 +75,6 @@ type State struct {
 	// Done when its certificate is the one stored.
 	Noted, Current, Done bool
 	Pending              Pending
-	// Certificate is the certificate issued for it, if that is stored already.
-	Certificate []byte
 	// Anew is why a new request is started before a denied one is due again; empty when there
 	// is no reason.
 	Anew string
@@ -91,6 +97,8 @@ type Plan struct {
 	// Attempt is the number of denials to record, Reason the hub's reason for the last.
 	Attempt int
 	Reason  string
+	// Certificate is the issued certificate to store, as PEM.
+	Certificate []byte
 	// Begun is true when a request exists and its answer was decisive.
 	Begun bool
 	// RequeueAfter is when to check again; zero waits for an event.
@@ -154,10 +162,10 @@ func (s State) Request() Plan {
 		p.Step, p.Reason, p.Message = StepBegin, s.Pending.Reason, askingAgain+s.Pending.Reason
 	case s.Pending.Request == "" || len(s.Pending.Key) == 0:
 		p.Step = StepBegin
-	case len(s.Certificate) > 0:
-		return s.planKeep(p, s.Certificate)
+	case len(s.Pending.Certificate) > 0:
+		return s.planKeep(p, s.Pending.Certificate)
 	default:
-		return s.planFromAnswer(p)
+		return s.planFromAnswer()
 	}
 	return p
 }
@@ -165,26 +173,50 @@ func (s State) Request() Plan {
 const askingAgain = "asking again after a denied request: "
 
 // planFromAnswer returns the plan that follows from the hub's view of the request.
-func (s State) planFromAnswer(p Plan) Plan {
-	j := s.Answer.Judge(s.Pending.Request, s.Now, s.Asked)
-	p.Begun, p.Message, p.RequeueAfter = true, j.Message, j.After
-	switch j.Verdict {
-	case Unclear:
-		if s.Recall && !s.Answer.Known && s.Answer.Problem == "" && s.Pending.Reason != "" {
-			p.Message = askingAgain + s.Pending.Reason
-		}
-	case Lost:
-		p.Step = StepRestart
-	case Unsent:
-		p.Step = StepAsk
-	case Refused:
-		return s.planDenied(p, j.Message)
-	case Open:
-		p.Stage = Waiting
-	case Signed:
+func (s State) planFromAnswer() Plan {
+	p := s.Answer.judge(s.Pending.Request, s.Now, s.Asked)
+	p.Begun, p.Attempt = true, s.Pending.Attempt
+	switch {
+	case p.Step == StepPostpone:
+		return s.planDenied(p, p.Message)
+	case p.Step == StepKeep:
 		return s.planKeep(p, s.Answer.Certificate)
+	case s.Recall && !s.Answer.Known && s.Answer.Problem == "" && s.Pending.Reason != "":
+		p.Message = askingAgain + s.Pending.Reason
 	}
 	return p
+}
+
+// judge returns what follows from the hub's view of the request of that name, which this
+// process created at asked; zero if it did not. A request that was only begun is created
+// whenever the hub does not show it, however long that took: if it were started again instead,
+// a slow hub would never receive one. A denial and an issued certificate are not evaluated yet.
+func (a Answer) judge(name string, now, asked time.Time) Plan {
+	age := now.Sub(asked)
+	switch {
+	case a.Problem != "" && a.Found && !a.Denied && len(a.Certificate) == 0:
+		why := fmt.Sprintf("it is not known whether certificate request %s was answered: %s", name, a.Problem)
+		return Plan{Stage: Preparing, Message: why, RequeueAfter: Recheck}
+	case !a.Found && a.Problem != "":
+		return Plan{Stage: Preparing, Message: a.Problem, RequeueAfter: Recheck}
+	case !a.Known:
+		return Plan{Stage: Preparing, Message: "waiting for an answer from the hub", RequeueAfter: Recheck}
+	case !a.Found && asked.IsZero():
+		return Plan{Step: StepAsk, Stage: Preparing, Message: "asking for a certificate"}
+	case !a.Found && (age > settle || age < 0):
+		return Plan{Step: StepRestart, Stage: Preparing, Message: "the hub no longer shows the certificate request: asking again once it is gone"}
+	case !a.Found:
+		// It is not shown yet, or was removed at once. If it were sent again now, a hub that
+		// removes requests would be asked endlessly.
+		return Plan{Stage: Preparing, Message: "waiting for the hub to show the certificate request", RequeueAfter: settle - age + time.Second}
+	case a.Denied:
+		return Plan{Step: StepPostpone, Stage: Denied, Message: a.Message}
+	case len(a.Certificate) > 0:
+		return Plan{Step: StepKeep, Stage: Preparing, Message: "keeping the issued certificate"}
+	case a.Approved:
+		return Plan{Stage: Waiting, Message: fmt.Sprintf("certificate request %s is approved and waits for the signer on the hub", name)}
+	}
+	return Plan{Stage: Waiting, Message: fmt.Sprintf("certificate request %s waits for approval on the hub", name)}
 }
 
 // planKeep returns the plan for an issued certificate. A certificate that is not the one
@@ -198,7 +230,7 @@ func (s State) planKeep(p Plan, certificate []byte) Plan {
 	if err != nil {
 		return s.planDenied(p, err.Error())
 	}
-	p.Step, p.Message = StepKeep, "keeping the issued certificate"
+	p.Step, p.Message, p.Certificate = StepKeep, "keeping the issued certificate", certificate
 	return p
 }
 

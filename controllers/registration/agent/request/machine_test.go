@@ -138,9 +138,9 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 			"denied certificate request r1: no",
 		},
 		"issued": {func(s *State) { s.Answer.Certificate = certificate },
-			Plan{Step: StepKeep, Stage: Preparing, Attempt: 1, Begun: true}, "keeping"},
-		"held": {func(s *State) { s.Certificate, s.Answer = certificate, Answer{} },
-			Plan{Step: StepKeep, Stage: Preparing, Attempt: 1}, "keeping"},
+			Plan{Step: StepKeep, Stage: Preparing, Attempt: 1, Certificate: certificate, Begun: true}, "keeping"},
+		"held": {func(s *State) { s.Pending.Certificate, s.Answer = certificate, Answer{} },
+			Plan{Step: StepKeep, Stage: Preparing, Attempt: 1, Certificate: certificate}, "keeping"},
 		"issued, and not what was asked for": {func(s *State) {
 			s.Answer.Certificate, s.Check = certificate, func(*x509.Certificate) error { return errors.New("not it") }
 		}, Plan{Step: StepPostpone, Stage: Denied, Attempt: 2, Reason: "not it", Begun: true}, "not it"},

@@ -9,7 +9,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Keys of a secret that holds a pending request, beside tls.key. They are private to this
+// Keys of a secret that holds a pending request, beside tls.key and tls.crt. They are private to this
 // agent; no other program reads them.
 const (
 	pendingRequest = "csr-name"
@@ -25,6 +25,8 @@ type Pending struct {
 	Request string
 	// Key is the private key as PEM.
 	Key []byte
+	// Certificate is the certificate issued for it, as PEM, if it must be kept here.
+	Certificate []byte
 	// Attempt counts consecutive denials.
 	Attempt int
 	// RetryAfter is when a denied request may be repeated; zero otherwise. Reason is the
@@ -36,7 +38,10 @@ type Pending struct {
 // ReadPending parses what Data wrote. Unreadable content counts as absent; a new request is
 // started.
 func ReadPending(data map[string][]byte) Pending {
-	p := Pending{Request: string(data[pendingRequest]), Key: data[clusterv1.SecretKeyTLSKey], Reason: string(data[pendingReason])}
+	p := Pending{
+		Request: string(data[pendingRequest]), Reason: string(data[pendingReason]),
+		Key: data[clusterv1.SecretKeyTLSKey], Certificate: data[clusterv1.SecretKeyTLSCert],
+	}
 	p.RetryAfter, _ = time.Parse(time.RFC3339, string(data[pendingRetry]))
 	p.Attempt, _ = strconv.Atoi(string(data[pendingAttempt]))
 	return p
@@ -48,29 +53,16 @@ func (p Pending) Data() map[string][]byte {
 	if p.Request != "" {
 		d[pendingRequest], d[clusterv1.SecretKeyTLSKey] = []byte(p.Request), p.Key
 	}
+	if len(p.Certificate) > 0 {
+		d[clusterv1.SecretKeyTLSCert] = p.Certificate
+	}
 	if !p.RetryAfter.IsZero() {
-		d[pendingRetry] = []byte(p.RetryAfter.UTC().Format(time.RFC3339))
+		d[pendingRetry] = []byte(Stamp(p.RetryAfter))
 	}
 	if p.Reason != "" {
 		d[pendingReason] = []byte(p.Reason)
 	}
 	return d
-}
-
-// Begin returns a request that does not exist yet, with a new key and a name that begins with
-// prefix. attempt and reason describe earlier denials.
-func Begin(prefix string, attempt int, reason string) (Pending, error) {
-	key, err := NewKey()
-	if err != nil {
-		return Pending{}, err
-	}
-	return Pending{Request: newName(prefix), Key: key, Attempt: attempt, Reason: reason}, nil
-}
-
-// Postponed returns what to store after a denial. The key is dropped: it will never be
-// signed.
-func Postponed(now time.Time, attempt int, reason string) Pending {
-	return Pending{Attempt: attempt, Reason: reason, RetryAfter: now.Add(retryDelay(attempt))}
 }
 
 // Asked is the request a process created last.

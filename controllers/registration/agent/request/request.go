@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,15 +24,21 @@ import (
 // resource is the resource of certificate requests.
 var resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 
-// Max is how many requests of one sender for one cluster, or for one of its add-ons, a hub
-// may hold before no more are made.
-const Max = 10
+const (
+	// Max is how many requests of one sender for one cluster, or for one of its add-ons, a hub
+	// may hold before no more are made.
+	Max = 10
+	// ThrottleDelay is how soon the number of requests is checked again.
+	ThrottleDelay = time.Minute
+	// CallTimeout bounds the requests of one step to a cluster.
+	CallTimeout = 15 * time.Second
+)
 
 var (
 	// ErrThrottled means that the hub holds Max requests already.
 	ErrThrottled = errors.New("the hub holds too many certificate requests")
-	// ErrTaken means that another request already has the name.
-	ErrTaken = errors.New("the name of the request is taken")
+	// errTaken means that another request already has the name.
+	errTaken = errors.New("the name of the request is taken")
 )
 
 // Want is a certificate request to create.
@@ -79,11 +86,11 @@ func (w Want) Build() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// ConfirmGone reads a request that the watch no longer shows. It returns an AlreadyExists
+// confirmGone reads a request that the watch no longer shows. It returns an AlreadyExists
 // error if the hub still has it, because the watch is behind: an administrator may be about
 // to answer it, and would then answer one that is no longer wanted. Nil means that it is
 // gone, or that it may not be read.
-func ConfirmGone(ctx context.Context, hub dynamic.Interface, name string) error {
+func confirmGone(ctx context.Context, hub dynamic.Interface, name string) error {
 	_, err := hub.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
@@ -114,7 +121,7 @@ func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string
 	if apierrors.IsAlreadyExists(err) {
 		live, err := api.Get(ctx, w.Name, metav1.GetOptions{})
 		if err == nil && !SameKey(live, w.Key) {
-			err = ErrTaken
+			err = errTaken
 		}
 		return err
 	}
@@ -146,3 +153,51 @@ func SameKey(u *unstructured.Unstructured, key []byte) bool {
 	public, ok := csr.PublicKey.(*ecdsa.PublicKey)
 	return ok && public.Equal(private.Public())
 }
+
+// Errand is what the steps towards every certificate need.
+type Errand struct {
+	// Hub is where requests are sent; Prefix begins their names.
+	Hub    dynamic.Interface
+	Prefix string
+	// Want is the request to send, without name and key; Selector selects those on the hub
+	// that count towards Max.
+	Want     Want
+	Selector string
+	// Pending is the request in progress, and Write stores the next one instead.
+	Pending Pending
+	Write   func(context.Context, Pending) error
+}
+
+// Do performs StepBegin, StepRestart, StepAsk or StepPostpone. A key and a name are stored
+// before the request is sent, and a key whose request was denied is dropped: it will never be
+// signed.
+func (e Errand) Do(ctx context.Context, p Plan, now time.Time) error {
+	switch p.Step {
+	case StepAsk:
+		e.Want.Name, e.Want.Key = e.Pending.Request, e.Pending.Key
+		err := e.Want.Create(ctx, e.Hub, e.Selector)
+		if !errors.Is(err, errTaken) {
+			return err
+		}
+		p.Attempt, p.Reason = p.Attempt+1, err.Error()
+	case StepRestart:
+		if err := confirmGone(ctx, e.Hub, e.Pending.Request); err != nil {
+			return err
+		}
+	default:
+	}
+	next := Pending{Attempt: p.Attempt, Reason: p.Reason}
+	if p.Begins() {
+		key, err := NewKey()
+		if err != nil {
+			return err
+		}
+		next.Request, next.Key = e.Prefix+RandomName(suffixLength), key
+	} else {
+		next.RetryAfter = now.Add(retryDelay(p.Attempt))
+	}
+	return e.Write(ctx, next)
+}
+
+// Begins reports whether the plan starts a new request.
+func (p Plan) Begins() bool { return p.Step == StepBegin || p.Step == StepRestart }

@@ -107,7 +107,7 @@ func TestARequestIsOnlyGivenUpOnceAReadConfirmsThatItIsGone(t *testing.T) {
 			defer api.Close()
 			hub, err := dynamic.NewForConfig(&rest.Config{Host: api.URL})
 			require.NoError(t, err)
-			err = ConfirmGone(t.Context(), hub, "r1")
+			err = confirmGone(t.Context(), hub, "r1")
 			require.True(t, tc.want(err), "%v", err)
 			require.Equal(t, "GET /apis/certificates.k8s.io/v1/certificatesigningrequests/r1", asked)
 		})

@@ -6,11 +6,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -44,25 +44,31 @@ func NewSecret(data map[string][]byte) *unstructured.Unstructured {
 // Seen is a Secret as it was last seen: it is changed or removed only if it is still the
 // same.
 type Seen struct {
-	// Name, UID and ResourceVersion identify it.
-	Name            string
+	// Namespace is named in errors if it is set; Name, UID and ResourceVersion identify it.
+	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	// Called is its name in errors.
-	Called string
+}
+
+// String names it in errors.
+func (s Seen) String() string {
+	if s.Namespace == "" {
+		return s.Name
+	}
+	return s.Namespace + "/" + s.Name
 }
 
 // Update changes it. A write in between is a conflict.
 func (s Seen) Update(ctx context.Context, secrets dynamic.ResourceInterface, change func(*unstructured.Unstructured)) error {
 	live, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading secret %s: %w", s.Called, err)
+		return fmt.Errorf("reading secret %s: %w", s, err)
 	}
 	live.SetUID(s.UID)
 	live.SetResourceVersion(s.ResourceVersion)
 	change(live)
 	if _, err := secrets.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("writing secret %s: %w", s.Called, err)
+		return fmt.Errorf("writing secret %s: %w", s, err)
 	}
 	return nil
 }
@@ -72,24 +78,16 @@ func (s Seen) Update(ctx context.Context, secrets dynamic.ResourceInterface, cha
 func (s Seen) Replace(ctx context.Context, secrets dynamic.ResourceInterface, u *unstructured.Unstructured) error {
 	return s.Update(ctx, secrets, func(live *unstructured.Unstructured) {
 		live.Object["data"] = u.Object["data"]
-		live.SetLabels(merged(live.GetLabels(), u.GetLabels()))
-		live.SetAnnotations(merged(live.GetAnnotations(), u.GetAnnotations()))
+		live.SetLabels(labels.Merge(live.GetLabels(), u.GetLabels()))
+		live.SetAnnotations(labels.Merge(live.GetAnnotations(), u.GetAnnotations()))
 	})
-}
-
-func merged(a, b map[string]string) map[string]string {
-	if len(a) == 0 {
-		return b
-	}
-	maps.Copy(a, b)
-	return a
 }
 
 // Remove deletes it; if it is already gone, that is not an error.
 func (s Seen) Remove(ctx context.Context, secrets dynamic.ResourceInterface) error {
 	err := secrets.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing secret %s: %w", s.Called, err)
+		return fmt.Errorf("removing secret %s: %w", s, err)
 	}
 	return nil
 }

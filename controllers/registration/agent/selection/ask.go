@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
@@ -22,7 +21,7 @@ import (
 // askTimeout bounds all requests to one hub.
 const askTimeout = 10 * time.Second
 
-var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+var clustersResource = clusterv1.GroupVersion.WithResource("managedclusters")
 
 // askHub returns why a hub cannot be used; empty when it can, which means that the bootstrap
 // kubeconfig has its rights there and the ManagedCluster is absent or accepted.
@@ -57,10 +56,6 @@ func (c *Controller) askHub(ctx context.Context, config *kubeconfig.Config, clus
 // isAboutObject reports whether an error is about the object of that name, rather than its whole
 // kind.
 func isAboutObject(err error, name string) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name == name
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Details != nil && status.ErrStatus.Details.Name == name
 }

@@ -26,21 +26,14 @@ const Name = "registration.selection"
 // added at random, so that agents do not ask in step.
 const firstRest, lastRest = 5 * time.Second, 2 * time.Minute
 
-// Registration is what the hub is chosen for; credential.Controller implements it.
-type Registration interface {
-	// Settings returns the list of hubs and the timeout, among others.
-	Settings() agent.Settings
-	// Report returns the progress of the registration with the chosen hub.
-	Report() credential.Report
-}
-
 // Config configures a Controller; all fields are required.
 type Config struct {
 	// Namespace is the namespace of the secrets.
 	Namespace string
 	// Secrets is a collection made by credential.NewSecrets; its owner runs it, after New.
-	Secrets      *watch.Collection[credential.Secret]
-	Registration Registration
+	Secrets *watch.Collection[credential.Secret]
+	// Registration is what the hub is chosen for.
+	Registration *credential.Controller
 	// Signs returns those of the current session. After a change of Unaccepted, or of what
 	// Registration reports, Wake must be called.
 	Signs func() Signs
@@ -218,7 +211,7 @@ func (c *Controller) gather(ctx context.Context, settings agent.Settings, report
 	}
 	s.Rest, s.Reasons = c.round.rest, c.round.reasons
 	for i, h := range s.Hubs {
-		s.Hubs[i].Refusal, s.Hubs[i].Asked = c.round.refusals[h.Secret], hasKey(c.round.refusals, h.Secret)
+		s.Hubs[i].Refusal, s.Hubs[i].Asked = c.round.refusals[h.Secret]
 	}
 	return s, configs
 }
@@ -253,9 +246,4 @@ func (c *Controller) findCurrent(ctx context.Context, s *State, settings agent.S
 
 func (c *Controller) getSecret(name string) (credential.Secret, bool) {
 	return c.config.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: name})
-}
-
-func hasKey(m map[string]string, key string) bool {
-	_, ok := m[key]
-	return ok
 }

@@ -74,10 +74,10 @@ type Plan struct {
 // Decide keeps the hub in use while it gives signs of life, and looks for another one when it
 // does not.
 func Decide(s State) Plan {
-	current := s.current()
 	p := Plan{Choose: s.Current}
-	if current != nil {
-		if p.Leaving, p.RequeueAfter = s.whyLeave(*current); p.Leaving == "" {
+	current := slices.IndexFunc(s.Hubs, func(h Hub) bool { return h.Secret == s.Current })
+	if s.Current != "" && current >= 0 {
+		if p.Leaving, p.RequeueAfter = s.whyLeave(s.Hubs[current]); p.Leaving == "" {
 			return p
 		}
 	}
@@ -103,14 +103,6 @@ func Decide(s State) Plan {
 	}
 	p.Exhausted, p.Reasons = true, strings.Join(reasons, "; ")
 	return p
-}
-
-func (s State) current() *Hub {
-	i := slices.IndexFunc(s.Hubs, func(h Hub) bool { return h.Secret == s.Current })
-	if s.Current == "" || i < 0 {
-		return nil
-	}
-	return &s.Hubs[i]
 }
 
 // whyLeave returns why the hub in use should be left or, while it should not, how long until

@@ -5,6 +5,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -117,20 +118,15 @@ func (s State) sortedClaims() []Claim {
 			byName[claim.Name] = claim
 		}
 	}
-	out := make([]Claim, 0, len(byName))
-	for _, claim := range byName {
-		out = append(out, claim)
-	}
-	slices.SortFunc(out, func(a, b Claim) int {
-		if ra, rb := s.isReserved(a.Name), s.isReserved(b.Name); ra != rb {
-			if ra {
-				return -1
-			}
-			return 1
+	rank := func(c Claim) int {
+		if s.isReserved(c.Name) {
+			return 0
 		}
-		return cmp.Compare(a.Name, b.Name)
+		return 1
+	}
+	return slices.SortedFunc(maps.Values(byName), func(a, b Claim) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name, b.Name))
 	})
-	return out
 }
 
 func (s State) isReserved(name string) bool {

@@ -75,8 +75,12 @@ func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Cluster})
 func (c *Controller) Run(ctx context.Context) error {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
+	synced := []<-chan struct{}{c.config.Nodes.Synced()}
+	if c.config.Claims != nil {
+		synced = append(synced, c.config.Claims.Synced())
+	}
 	// A collection without objects sends no event when it is complete.
-	for _, done := range []<-chan struct{}{c.config.Nodes.Synced(), c.claimsSynced()} {
+	for _, done := range synced {
 		waiting.Go(func() {
 			select {
 			case <-done:
@@ -86,16 +90,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		})
 	}
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
-}
-
-// claimsSynced returns a channel that is closed once the claims are complete.
-func (c *Controller) claimsSynced() <-chan struct{} {
-	if c.config.Claims != nil {
-		return c.config.Claims.Synced()
-	}
-	none := make(chan struct{})
-	close(none)
-	return none
 }
 
 // Reconcile reports the state of the cluster to the hub.
@@ -111,11 +105,11 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 func (c *Controller) gather(_ context.Context, cluster *clusterv1.ManagedCluster) (State, error) {
 	s := State{
 		Now: c.config.Clock.Now(), Cluster: cluster, Health: c.config.Prober.Health(),
-		Nodes: c.config.Nodes.List(), NodesKnown: isClosed(c.config.Nodes.Synced()), ClaimsKnown: isClosed(c.claimsSynced()),
+		Nodes: c.config.Nodes.List(), NodesKnown: isClosed(c.config.Nodes.Synced()), ClaimsKnown: true,
 		MaxClaims: c.config.MaxClaims, ReservedSuffixes: c.config.ReservedSuffixes, Credential: c.config.Credential(),
 	}
 	if c.config.Claims != nil {
-		s.Claims = c.config.Claims.List()
+		s.Claims, s.ClaimsKnown = c.config.Claims.List(), isClosed(c.config.Claims.Synced())
 	}
 	if c.config.Properties != nil {
 		properties, known := c.config.Properties.List()

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,11 +73,9 @@ func (p *Prober) Run(ctx context.Context) error {
 		if !p.probe(ctx) {
 			wait = min(recheck, p.Period)
 		}
-		timer := p.Clock.NewTimer(wait)
 		select {
-		case <-timer.C():
+		case <-p.Clock.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		}
 	}
@@ -91,12 +90,10 @@ func (p *Prober) probe(ctx context.Context) bool {
 	}
 	before := p.Health()
 	after := Health{Checked: now, Code: code, Problem: problem, Version: before.Version}
-	if code != http.StatusOK {
-		if after.FailingSince = before.FailingSince; after.FailingSince.IsZero() {
-			after.FailingSince = now
-		}
-	} else {
+	if code == http.StatusOK {
 		after.Version = p.readVersion(ctx, now, before)
+	} else {
+		after.FailingSince = cmp.Or(before.FailingSince, now)
 	}
 	p.mu.Lock()
 	p.health = after

@@ -3,6 +3,7 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -30,24 +33,14 @@ const (
 // workers is the concurrency: accepting a fleet is bound by the API server's latency.
 const workers = 8
 
-// Leases reports which clusters have a lease, and when one appears or disappears.
-type Leases interface {
-	// Has reports whether the cluster's lease exists.
-	Has(cluster string) bool
-	// OnPresence registers a function to call when a lease appears or disappears.
-	OnPresence(func(cluster string))
-}
-
 // Config configures the loop.
 type Config struct {
 	// Client sends all writes.
 	Client dynamic.Interface
-	// Reader reads from the caches; Register sets it.
-	Reader manager.Reader
 	// Clock stamps conditions.
 	Clock clock.PassiveClock
 	// Leases are the leases of all clusters.
-	Leases Leases
+	Leases *lease.Arrivals
 	// AutoAccept lists the users whose clusters are accepted automatically; empty unless the
 	// gate ManagedClusterAutoApproval is on.
 	AutoAccept []string
@@ -59,6 +52,7 @@ type Config struct {
 // Controller is the loop.
 type Controller struct {
 	config Config
+	reader manager.Reader
 	exec   *reconcile.Executor
 	sight  manager.Sight
 	// complete reports whether the caches show all objects of a kind in a namespace.
@@ -67,8 +61,7 @@ type Controller struct {
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	c.Reader = m.Reader()
-	controller := &Controller{config: c, complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	controller := &Controller{config: c, reader: m.Reader(), complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) {
 		if cluster != "" {
@@ -84,9 +77,8 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, manager.Metadata(NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
-		if o := currentOrOld(old, current); old == nil || current == nil || old.DeletionTimestamp != current.DeletionTimestamp ||
-			!reflect.DeepEqual(old.Labels, current.Labels) {
-			add(o.Name)
+		if old == nil || current == nil || old.DeletionTimestamp != current.DeletionTimestamp || !reflect.DeepEqual(old.Labels, current.Labels) {
+			add(cmp.Or(current, old).Name)
 		}
 	})
 	manager.Watch(m, manager.Metadata(manifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
@@ -100,20 +92,13 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	byLabel := func(old, current *metav1.PartialObjectMetadata) {
-		add(currentOrOld(old, current).Labels[clusterv1.LabelClusterName])
+		add(cmp.Or(current, old).Labels[clusterv1.LabelClusterName])
 	}
 	manager.Watch(m, manager.Metadata(ClusterRoleKind), byLabel)
 	manager.Watch(m, manager.Metadata(ClusterRoleBindingKind), byLabel)
 	manager.Watch(m, manager.Metadata(RoleBindingKind), byLabel)
 	c.Leases.OnPresence(add)
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
-}
-
-func currentOrOld(old, current *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	if current != nil {
-		return current
-	}
-	return old
 }
 
 // relevant reports whether a change of a cluster concerns this loop; the agent's heartbeats
@@ -123,28 +108,19 @@ func relevant(old, current *clusterv1.ManagedCluster) bool {
 		!reflect.DeepEqual(old.DeletionTimestamp, current.DeletionTimestamp) ||
 		!reflect.DeepEqual(old.Finalizers, current.Finalizers) ||
 		!reflect.DeepEqual(old.Annotations, current.Annotations) ||
-		statusOf(old, clusterv1.ConditionHubAccepted) != statusOf(current, clusterv1.ConditionHubAccepted) ||
-		statusOf(old, clusterv1.ConditionJoined) != statusOf(current, clusterv1.ConditionJoined)
-}
-
-func statusOf(mc *clusterv1.ManagedCluster, kind string) metav1.ConditionStatus {
-	for i := range mc.Status.Conditions {
-		if mc.Status.Conditions[i].Type == kind {
-			return mc.Status.Conditions[i].Status
-		}
-	}
-	return ""
+		hub.StatusOf(old, clusterv1.ConditionHubAccepted) != hub.StatusOf(current, clusterv1.ConditionHubAccepted) ||
+		hub.StatusOf(old, clusterv1.ConditionJoined) != hub.StatusOf(current, clusterv1.ConditionJoined)
 }
 
 // Reconcile moves one cluster closer to its spec.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	state, err := c.gather(ctx, key)
+	state, err := c.gather(ctx, key.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	before := state.Cluster
 	if before == nil {
-		before = placeholder(key.Name)
+		before = hub.Gone(key.Name)
 	}
 	decision := Decide(state)
 	result, err := c.exec.Execute(ctx, before, decision.Plan)

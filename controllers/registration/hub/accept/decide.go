@@ -4,16 +4,17 @@ package accept
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -27,6 +28,8 @@ type Found struct {
 	// UID and Version are those of the object.
 	UID     types.UID
 	Version string
+	// Labels are its labels.
+	Labels map[string]string
 	// Intent is the hash left by this project's last apply.
 	Intent string
 	// Shared is true when another writer has changed parts of the object, or may have.
@@ -36,26 +39,17 @@ type Found struct {
 	Deleting   bool
 }
 
-// Namespace is what the cache shows of the cluster's namespace.
-type Namespace struct {
-	// Found describes the namespace itself.
-	Found
-	// Owner is the value of its label cluster-name; empty when it has none.
-	Owner string
-	// Labels are all of its labels.
-	Labels map[string]string
-}
-
 // State holds everything a decision needs.
 type State struct {
 	// Cluster is nil when no ManagedCluster has the name.
 	Cluster *clusterv1.ManagedCluster
 	// Name of the cluster.
 	Name string
-	// Namespace is the cluster's namespace, which has the cluster's name.
-	Namespace Namespace
+	// Namespace is the cluster's namespace, which has the cluster's name. Its label
+	// cluster-name names its owner.
+	Namespace Found
 	// Rights are the RBAC objects found.
-	Rights Rights[Found]
+	Rights Rights
 	// Shared are the two roles shared by all clusters, by name.
 	Shared map[string]Found
 	// Works is how many ManifestWorks the namespace holds.
@@ -163,7 +157,7 @@ func admit(s State) Decision {
 		noteAcceptance(s, mc)
 	}
 	if fault := obstacle(s); fault != "" {
-		setCondition(mc, s.Now, metav1.Condition{
+		hub.SetCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonError,
 			Message: fault,
 		})
@@ -174,7 +168,9 @@ func admit(s State) Decision {
 		}
 		return Decision{Plan: plan}
 	}
-	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
+	if !slices.Contains(mc.Finalizers, clusterv1.FinalizerAPIResourceCleanup) {
+		mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerAPIResourceCleanup)
+	}
 	plan := reconcile.Plan{
 		Object: mc,
 		OnFailure: &metav1.Condition{
@@ -186,7 +182,7 @@ func admit(s State) Decision {
 	for _, role := range sharedRoles() {
 		plan.Writes = s.appendChanged(plan.Writes, role, s.Shared[role.Name])
 	}
-	role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), acceptedRules(s.Name)...)
+	role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, s.Name, acceptedRules(s.Name)...)
 	plan.Writes = s.appendChanged(plan.Writes, role, s.Rights.Role)
 	plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
 	plan.Writes = s.appendChanged(plan.Writes, registrationBinding(s.Name), s.Rights.Registration)
@@ -196,18 +192,18 @@ func admit(s State) Decision {
 	} else {
 		plan.Writes = s.appendChanged(plan.Writes, workBinding(s.Name), s.Rights.Work)
 	}
-	if !hasCondition(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+	if !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionHubAccepted) {
 		plan.Events = append(plan.Events, reconcile.Event{
 			Type: corev1.EventTypeNormal, Reason: "ManagedClusterAccepted", Namespace: s.Name,
 			Message: fmt.Sprintf("Cluster %s is accepted; its agent works in namespace %s", s.Name, s.Name),
 		})
 	}
-	setCondition(mc, s.Now, metav1.Condition{
+	hub.SetCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted,
 		Message: "The cluster is accepted by an administrator of the hub",
 	})
 	if apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced) == nil && !s.Lease {
-		setCondition(mc, s.Now, metav1.Condition{
+		hub.SetCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterClockSynced,
 			Message: "The clocks of hub and cluster agree",
 		})
@@ -222,13 +218,9 @@ func obstacle(s State) string {
 	}
 	ns := s.Namespace
 	switch {
-	case !ns.Exists:
-		return ""
 	case ns.Deleting:
 		return fmt.Sprintf("namespace %s is being deleted; the cluster gets it once it is gone", s.Name)
-	case ns.Owner == s.Name:
-		return ""
-	case s.Cluster.Annotations[clusterv1.AnnotationAdoptedNamespace] == string(ns.UID):
+	case !ns.Exists, ns.Labels[clusterv1.LabelClusterName] == s.Name, s.Cluster.Annotations[clusterv1.AnnotationAdoptedNamespace] == string(ns.UID):
 		return ""
 	default:
 		return fmt.Sprintf("namespace %s already exists and belongs to someone else; "+
@@ -245,23 +237,23 @@ func deny(s State) reconcile.Plan {
 	mc := s.Cluster.DeepCopy()
 	plan := reconcile.Plan{Object: mc}
 	if identity.CheckName(s.Name) == nil && (s.Rights.Role.Exists || s.Rights.Binding.Exists) {
-		role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), deniedRules(s.Name)...)
+		role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, s.Name, deniedRules(s.Name)...)
 		plan.Writes = s.appendChanged(plan.Writes, role, s.Rights.Role)
 		plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
 	}
 	removeBindings(s, &plan)
-	if hasCondition(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionHubAccepted) {
 		plan.Events = append(plan.Events, reconcile.Event{
 			Type: corev1.EventTypeWarning, Reason: "ManagedClusterDenied", Namespace: s.Name,
 			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost %s", s.Name, s.lostRights()),
 		})
 	}
-	setCondition(mc, s.Now, metav1.Condition{
+	hub.SetCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonHubClusterAdminDenied,
 		Message: "The cluster is not accepted by an administrator of the hub" + s.remainingRights(),
 	})
-	if hasCondition(mc, clusterv1.ConditionJoined, metav1.ConditionTrue) {
-		setCondition(mc, s.Now, metav1.Condition{
+	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) {
+		hub.SetCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionJoined, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNotAccepted,
 			Message: "The hub does not accept the cluster",
 		})
@@ -298,7 +290,7 @@ func removeAll(s State) reconcile.Plan {
 	plan.Object = mc
 	r := s.Rights
 	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.hasNoWorks() {
-		dropFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
+		mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerAPIResourceCleanup })
 	}
 	return plan
 }
@@ -310,13 +302,13 @@ func withdraw(s State) reconcile.Plan {
 	name := clusterv1.RolePrefixManagedCluster + s.Name
 	// A cluster with a reserved name never had a role; the shared roles have such names.
 	if identity.CheckName(s.Name) == nil {
-		plan.Writes = appendFound(plan.Writes, clusterRoleBindings, "", name, s.Rights.Binding)
-		plan.Writes = appendFound(plan.Writes, clusterRoles, "", name, s.Rights.Role)
+		plan.Writes = appendFound(plan.Writes, ClusterRoleBindingKind, "", name, s.Rights.Binding)
+		plan.Writes = appendFound(plan.Writes, ClusterRoleKind, "", name, s.Rights.Role)
 	}
 	removeBindings(s, &plan)
 	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.hasNoWorks() && !s.Rights.Work.Exists {
 		for _, role := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
-			plan.Writes = appendFound(plan.Writes, clusterRoles, "", role, s.Shared[role])
+			plan.Writes = appendFound(plan.Writes, ClusterRoleKind, "", role, s.Shared[role])
 		}
 	}
 	return plan
@@ -326,7 +318,7 @@ func withdraw(s State) reconcile.Plan {
 // its finalizer keeps it until the last work is gone.
 func removeBindings(s State, plan *reconcile.Plan) {
 	name := clusterv1.RolePrefixManagedCluster + s.Name
-	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
+	plan.Writes = appendFound(plan.Writes, RoleBindingKind, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
 	work := s.Rights.Work
 	if !work.Exists {
 		return
@@ -334,7 +326,7 @@ func removeBindings(s State, plan *reconcile.Plan) {
 	if s.hasNoWorks() && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
 		plan.Writes = append(plan.Writes, s.releasedBinding())
 	}
-	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
+	plan.Writes = appendFound(plan.Writes, RoleBindingKind, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
 }
 
 // releasedBinding is the binding for works without its finalizer. The UID keeps a binding that has
@@ -350,12 +342,7 @@ func (s State) releasedBinding() reconcile.Apply {
 // addLabels adds the labels that all objects get; labels that identify an object's owner are not
 // overwritten.
 func (s State) addLabels(o reconcile.Object) {
-	labels := maps.Clone(s.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, o.GetLabels())
-	o.SetLabels(labels)
+	o.SetLabels(kubelabels.Merge(s.Labels, o.GetLabels()))
 }
 
 // appendNamespace adds the apply of the namespace unless it belongs to the cluster and has
@@ -387,11 +374,11 @@ func (s State) appendChanged(list []reconcile.Write, o reconcile.Object, found F
 	return append(list, reconcile.Apply{Object: o, LiveVersion: found.Version})
 }
 
-func appendFound(list []reconcile.Write, r schema.GroupVersionResource, namespace, name string, found Found) []reconcile.Write {
+func appendFound(list []reconcile.Write, kind schema.GroupVersionKind, namespace, name string, found Found) []reconcile.Write {
 	if !found.Exists || found.Deleting {
 		return list
 	}
-	return append(list, reconcile.Remove{Target: reconcile.Target{Resource: r, Namespace: namespace, Name: name, UID: found.UID}})
+	return append(list, reconcile.Remove{Target: reconcile.Target{Resource: reconcile.ResourceOf(kind), Namespace: namespace, Name: name, UID: found.UID}})
 }
 
 func namespace(cluster string) *corev1.Namespace {
@@ -399,29 +386,4 @@ func namespace(cluster string) *corev1.Namespace {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: labels(cluster)},
 	}
-}
-
-// setCondition sets a condition unless it already has that status, reason and message; a new
-// generation alone is not worth a write.
-func setCondition(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
-	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
-	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
-		return
-	}
-	c.ObservedGeneration = mc.Generation
-	reconcile.SetCondition(&mc.Status.Conditions, c, now)
-}
-
-func hasCondition(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus) bool {
-	return apimeta.IsStatusConditionPresentAndEqual(mc.Status.Conditions, kind, status)
-}
-
-func addFinalizer(o metav1.Object, f string) {
-	if !slices.Contains(o.GetFinalizers(), f) {
-		o.SetFinalizers(append(o.GetFinalizers(), f))
-	}
-}
-
-func dropFinalizer(o metav1.Object, f string) {
-	o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(have string) bool { return have == f }))
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	registration "github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -22,7 +23,7 @@ import (
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 func managed(name string, change ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
-	mc := placeholder(name)
+	mc := registration.Gone(name)
 	mc.UID, mc.ResourceVersion, mc.Generation = "uid", "1", 1
 	for _, c := range change {
 		c(mc)
@@ -48,11 +49,11 @@ func there(uid string) Found {
 }
 
 // all are the complete rights of a cluster, as found.
-func all(name string) Rights[Found] {
-	role := clusterRole(clusterv1.RolePrefixManagedCluster+name, labels(name), acceptedRules(name)...)
+func all(name string) Rights {
+	role := clusterRole(clusterv1.RolePrefixManagedCluster+name, name, acceptedRules(name)...)
 	work := there(manager.Stamp(workBinding(name)))
 	work.Finalizers = []string{clusterv1.FinalizerManifestWorkCleanup}
-	return Rights[Found]{
+	return Rights{
 		Role:         there(manager.Stamp(role)),
 		Binding:      there(manager.Stamp(clusterBinding(name))),
 		Registration: there(manager.Stamp(registrationBinding(name))),
@@ -97,16 +98,12 @@ const (
 )
 
 func TestDecide(t *testing.T) {
-	ours := Namespace{
-		Found:  Found{Exists: true, UID: "ns", Intent: manager.Stamp(namespace("c1"))},
-		Owner:  "c1",
-		Labels: labels("c1"),
-	}
+	ours := Found{Exists: true, UID: "ns", Intent: manager.Stamp(namespace("c1")), Labels: labels("c1")}
 	going := func(mc *clusterv1.ManagedCluster) {
 		mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerResourceCleanup)
 	}
-	foreign := Namespace{Found: Found{Exists: true, UID: "ns"}}
-	terminating := Namespace{Found: Found{Exists: true, UID: "ns", Deleting: true}, Owner: "c1"}
+	foreign := Found{Exists: true, UID: "ns"}
+	terminating := Found{Exists: true, UID: "ns", Deleting: true, Labels: labels("c1")}
 	lingering := all("c1")
 	lingering.Work.Deleting = true
 	for name, tc := range map[string]struct {
@@ -293,7 +290,7 @@ func TestDecide(t *testing.T) {
 			state: State{
 				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)),
 				Name:    "c1",
-				Rights:  Rights[Found]{Work: lingering.Work},
+				Rights:  Rights{Work: lingering.Work},
 			},
 			wantApply:  []string{"RoleBinding c1/" + role + ":work without finalizer"},
 			wantStatus: metav1.ConditionFalse,
@@ -331,7 +328,7 @@ func TestDecide(t *testing.T) {
 			state: State{
 				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)),
 				Name:    "c1",
-				Rights:  Rights[Found]{Work: lingering.Work},
+				Rights:  Rights{Work: lingering.Work},
 				Behind:  true,
 			},
 			wantAgain: catchUp, wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied,
@@ -376,11 +373,11 @@ func TestDecide(t *testing.T) {
 			wantFinal: []string{"other"},
 		},
 		"a cluster that vanished is cleaned up after": {
-			state:      State{Name: "c1", Rights: Rights[Found]{Role: there("x"), Work: there("x")}, Works: 1},
+			state:      State{Name: "c1", Rights: Rights{Role: there("x"), Work: there("x")}, Works: 1},
 			wantDelete: []string{"clusterroles " + role, "rolebindings c1/" + role + ":work"},
 		},
 		"a vanished cluster whose name is that of a shared role takes no role along": {
-			state: State{Name: "work", Rights: Rights[Found]{Role: there("x")}},
+			state: State{Name: "work", Rights: Rights{Role: there("x")}},
 		},
 		"a listed creator is accepted by itself": {
 			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
@@ -424,7 +421,7 @@ func TestDecide(t *testing.T) {
 				Name:       "c1",
 				AutoAccept: []string{"u"},
 				Lease:      true,
-				Namespace:  Namespace{Found: Found{Exists: true, Deleting: true}},
+				Namespace:  Found{Exists: true, Deleting: true},
 			},
 			wantReason: clusterv1.ReasonError, wantStatus: "False",
 			check: func(t *testing.T, d Decision) {
@@ -511,11 +508,7 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 	require.Equal(t, map[string]string{"team": "a", clusterv1.LabelClusterName: "x"}, extra)
 
 	// Objects without them are written again, and only once.
-	s.Namespace = Namespace{
-		Found:  Found{Exists: true, Intent: manager.Stamp(namespace("c1"))},
-		Owner:  "c1",
-		Labels: labels("c1"),
-	}
+	s.Namespace = Found{Exists: true, Intent: manager.Stamp(namespace("c1")), Labels: labels("c1")}
 	s.Rights, s.Shared = all("c1"), sharedFound()
 	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7)
 	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {

@@ -5,24 +5,19 @@ package accept
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// API groups of the resources agents use.
-const (
-	addonGroup = "addon.open-cluster-management.io"
-	workGroup  = "work.open-cluster-management.io"
-)
-
-// Rights are the RBAC objects of one cluster, wanted or found.
-type Rights[T any] struct {
+// Rights are the RBAC objects of one cluster, as found.
+type Rights struct {
 	// Role and Binding are the cluster's ClusterRole and the ClusterRoleBinding to it.
-	Role, Binding T
+	Role, Binding Found
 	// Registration and Work are the RoleBindings in the cluster's namespace.
-	Registration, Work T
+	Registration, Work Found
 }
 
 func labels(cluster string) map[string]string {
@@ -60,24 +55,24 @@ func deniedRules(cluster string) []rbacv1.PolicyRule {
 
 // sharedRoles are the roles bound in the namespace of every accepted cluster.
 func sharedRoles() []*rbacv1.ClusterRole {
-	registration := clusterRole(clusterv1.RoleRegistration, labels(""),
+	registration := clusterRole(clusterv1.RoleRegistration, "",
 		policyRule("coordination.k8s.io", "leases", []string{clusterv1.LeaseName}, "get", "list", "watch", "update"),
-		policyRule(addonGroup, "managedclusteraddons", nil, "get", "list", "watch"),
-		policyRule(addonGroup, "managedclusteraddons/status", nil, "patch", "update"),
+		policyRule(addonv1alpha1.GroupName, "managedclusteraddons", nil, "get", "list", "watch"),
+		policyRule(addonv1alpha1.GroupName, "managedclusteraddons/status", nil, "patch", "update"),
 		policyRule("events.k8s.io", "events", nil, "create"),
 	)
-	work := clusterRole(clusterv1.RoleWork, labels(""),
+	work := clusterRole(clusterv1.RoleWork, "",
 		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
-		policyRule(workGroup, "manifestworks", nil, "get", "list", "watch", "update", "patch"),
-		policyRule(workGroup, "manifestworks/status", nil, "patch", "update"),
+		policyRule(workv1.GroupName, "manifestworks", nil, "get", "list", "watch", "update", "patch"),
+		policyRule(workv1.GroupName, "manifestworks/status", nil, "patch", "update"),
 	)
 	return []*rbacv1.ClusterRole{registration, work}
 }
 
-func clusterRole(name string, labels map[string]string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+func clusterRole(name, cluster string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels(cluster)},
 		Rules:      rules,
 	}
 }
@@ -117,10 +112,3 @@ func registrationBinding(cluster string) *rbacv1.RoleBinding {
 func workBinding(cluster string) *rbacv1.RoleBinding {
 	return roleBinding(cluster, clusterv1.RoleBindingSuffixWork, clusterv1.RoleWork, clusterv1.FinalizerManifestWorkCleanup)
 }
-
-// The resources this loop deletes.
-var (
-	clusterRoles        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}
-	clusterRoleBindings = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterrolebindings"}
-	roleBindings        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "rolebindings"}
-)

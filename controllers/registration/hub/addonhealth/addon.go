@@ -3,6 +3,7 @@
 package addonhealth
 
 import (
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -93,10 +94,5 @@ func Trim(in any) (any, error) {
 
 // available returns the condition Available; nil when the add-on has none.
 func (a *AddOn) available() *metav1.Condition {
-	for i := range a.Status.Conditions {
-		if a.Status.Conditions[i].Type == addonv1alpha1.ConditionAvailable {
-			return &a.Status.Conditions[i]
-		}
-	}
-	return nil
+	return apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable)
 }

@@ -5,18 +5,24 @@ package addonhealth
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Names of the two loops.
@@ -29,17 +35,10 @@ const (
 // that lost its network those of all clusters.
 const workers = 4
 
-// Config configures the loops.
-type Config struct {
-	// Client sends all writes, and reads an add-on whole before its status is written.
-	Client dynamic.Interface
-	// Clock stamps conditions.
-	Clock clock.PassiveClock
-}
-
 // Controller is both loops.
 type Controller struct {
-	config Config
+	client dynamic.Interface
+	clock  clock.PassiveClock
 	reader manager.Reader
 	labels *reconcile.Executor
 	away   *reconcile.Executor
@@ -52,15 +51,13 @@ type Controller struct {
 	said map[reconcile.Key]time.Time
 }
 
-// Register adds the loops to m.
-func Register(m *manager.Manager, c Config) {
+// Register adds the loops to m. client sends all writes, and reads an add-on whole before its
+// status is written.
+func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock) {
 	controller := &Controller{
-		config: c,
-		reader: m.Reader(),
-		labels: reconcile.NewExecutor(c.Client, Name, c.Clock),
-		away:   reconcile.NewExecutor(c.Client, nameAway, c.Clock),
-		queue:  reconcile.NewQueue(nameAway),
-		told:   map[reconcile.Key]bool{}, said: map[reconcile.Key]time.Time{},
+		client: client, clock: clk, reader: m.Reader(), queue: reconcile.NewQueue(nameAway),
+		labels: reconcile.NewExecutor(client, Name, clk), away: reconcile.NewExecutor(client, nameAway, clk),
+		told: map[reconcile.Key]bool{}, said: map[reconcile.Key]time.Time{},
 	}
 	labels, away := reconcile.NewQueue(Name), controller.queue
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
@@ -80,16 +77,50 @@ func Register(m *manager.Manager, c Config) {
 	manager.Watch(m, &AddOn{}, func(old, current *AddOn) {
 		switch {
 		case current == nil:
-			key := reconcile.Key{Namespace: old.Namespace, Name: old.Name}
-			controller.forget(key)
-			labels.Add(reconcile.Key{Name: key.Namespace})
+			controller.forget(reconcile.KeyOf(old))
+			labels.Add(reconcile.Key{Name: old.Namespace})
 		case old == nil || !reflect.DeepEqual(old.Status, current.Status) || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil):
 			labels.Add(reconcile.Key{Name: current.Namespace})
-			away.Add(reconcile.Key{Namespace: current.Namespace, Name: current.Name})
+			away.Add(reconcile.KeyOf(current))
 		}
 	})
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, labels)
 	m.Add(reconcile.Loop{Name: nameAway, Workers: workers, Reconcile: controller.ReconcileAway}, away)
+}
+
+// view is the part of a cluster that concerns the loops.
+type view struct {
+	known    bool   // it has been heard from
+	away     bool   // it is Unknown
+	message  string // why
+	features string // its feature labels
+}
+
+func viewOf(mc *clusterv1.ManagedCluster) view {
+	if mc == nil {
+		return view{}
+	}
+	var v view
+	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable); c != nil {
+		v.known, v.away = true, c.Status == metav1.ConditionUnknown
+		if v.away {
+			v.message = c.Reason + " " + c.Message
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(mc.Labels)) {
+		if strings.HasPrefix(key, clusterv1.LabelPrefixFeatureAddOn) {
+			v.features += key + "=" + mc.Labels[key] + ","
+		}
+	}
+	return v
+}
+
+// forget drops what is kept of an add-on that is gone.
+func (c *Controller) forget(k reconcile.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.told, k)
+	delete(c.said, k)
 }
 
 func (c *Controller) listAddOns(ctx context.Context, cluster string) ([]AddOn, error) {
@@ -100,43 +131,29 @@ func (c *Controller) listAddOns(ctx context.Context, cluster string) ([]AddOn, e
 	return list.Items, nil
 }
 
-func (c *Controller) forget(k reconcile.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.told, k)
-	delete(c.said, k)
-}
-
 // Reconcile brings the labels of one cluster up to date.
 func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
-	state, err := c.gather(ctx, mc)
+	list, err := c.listAddOns(ctx, mc.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	plan := Decide(state)
+	plan := Decide(State{Cluster: mc, AddOns: list, Told: func(addon string) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.told[reconcile.Key{Namespace: mc.Name, Name: addon}]
+	}})
 	result, err := c.labels.Execute(ctx, mc, plan)
 	if err == nil && result.RequeueAfter == 0 && len(plan.Events) > 0 {
 		// The Events are sent now, and not again.
 		c.mu.Lock()
-		for _, name := range unlabelled(state.AddOns) {
-			c.told[reconcile.Key{Namespace: mc.Name, Name: name}] = true
+		defer c.mu.Unlock()
+		for i := range list {
+			if _, ok := labelKey(list[i].Name); !ok {
+				c.told[reconcile.Key{Namespace: mc.Name, Name: list[i].Name}] = true
+			}
 		}
-		c.mu.Unlock()
 	}
 	return result, err
-}
-
-// readCluster reads a ManagedCluster; nil when it does not exist.
-func (c *Controller) readCluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading managedcluster %s: %w", name, err)
-	}
-	return mc, nil
 }
 
 // ReconcileAway sets one add-on Unknown while its cluster is away; a key without a name
@@ -153,27 +170,42 @@ func (c *Controller) ReconcileAway(ctx context.Context, key reconcile.Key) (reco
 	if err != nil || state.AddOn == nil {
 		return reconcile.Result{}, err
 	}
-	word := decideAway(state)
-	if word.Condition == nil {
-		return reconcile.Result{RequeueAfter: word.Later}, nil
+	condition, later := decideAway(state)
+	if condition == nil {
+		return reconcile.Result{RequeueAfter: later}, nil
 	}
-	// The whole status is sent, but the cache holds only part of it.
-	live, err := c.config.Client.Resource(reconcile.ResourceOf(Kind)).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	// All conditions are sent, but the cache holds only one.
+	live, err := c.client.Resource(reconcile.ResourceOf(Kind)).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading managedclusteraddon %s: %w", key, err)
 	}
-	plan, err := conditionPlan(live, *word.Condition, state.Now)
+	before, err := typed.FromUnstructured[AddOn](live)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	result, err := c.away.Execute(ctx, live, plan)
+	after := before.DeepCopy()
+	reconcile.SetCondition(&after.Status.Conditions, *condition, state.Now)
+	result, err := c.away.Execute(ctx, before, reconcile.Plan{Object: after})
 	if err == nil && result.RequeueAfter == 0 {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.said[key] = state.Now
-		c.mu.Unlock()
 	}
 	return result, err
+}
+
+// gatherAway reads one add-on and its cluster.
+func (c *Controller) gatherAway(ctx context.Context, key reconcile.Key) (s awayState, err error) {
+	s.Now = c.clock.Now()
+	if s.AddOn, err = hub.Find(ctx, c.reader, key, &AddOn{TypeMeta: metav1.TypeMeta{Kind: Kind.Kind}}); err != nil || s.AddOn == nil {
+		return s, err
+	}
+	s.Cluster, err = hub.FindCluster(ctx, c.reader, key.Namespace)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Said = c.said[key]
+	return s, err
 }

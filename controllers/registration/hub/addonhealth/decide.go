@@ -5,7 +5,6 @@ package addonhealth
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,17 +69,13 @@ func labelKey(addon string) (key string, ok bool) {
 
 // labelValue returns the value of an add-on's feature label.
 func labelValue(a *AddOn) string {
-	c := a.available()
-	switch {
-	case c == nil:
-		return clusterv1.FeatureUnreachable
-	case c.Status == metav1.ConditionTrue:
+	switch c := a.available(); {
+	case c != nil && c.Status == metav1.ConditionTrue:
 		return clusterv1.FeatureAvailable
-	case c.Status == metav1.ConditionFalse:
+	case c != nil && c.Status == metav1.ConditionFalse:
 		return clusterv1.FeatureUnhealthy
-	default:
-		return clusterv1.FeatureUnreachable
 	}
+	return clusterv1.FeatureUnreachable
 }
 
 func tooLongEvent(cluster, addon string) reconcile.Event {
@@ -110,41 +105,22 @@ type awayState struct {
 	Now time.Time
 }
 
-// absence is the decision on an add-on of a cluster that cannot be reached.
-type absence struct {
-	// Condition is the new Available of the add-on; nil leaves it unchanged.
-	Condition *metav1.Condition
-	// Later is the delay before the add-on is evaluated again; zero waits for the next event.
-	Later time.Duration
-}
-
-// decideAway is pure: it copies a cluster's Unknown to an add-on. Nothing else is copied.
-func decideAway(s awayState) absence {
+// decideAway is pure: it returns the Unknown of a cluster as the condition of an add-on. Nothing
+// else is copied. Nil leaves the add-on unchanged, later is then the delay before it is
+// evaluated again; zero waits for the next event.
+func decideAway(s awayState) (condition *metav1.Condition, later time.Duration) {
 	if s.Cluster == nil {
-		return absence{}
+		return nil, 0
 	}
 	c := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable)
 	if c == nil || c.Status != metav1.ConditionUnknown {
-		return absence{}
+		return nil, 0
 	}
-	want := metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: c.Status, Reason: c.Reason, Message: c.Message}
-	if have := s.AddOn.available(); have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
-		return absence{}
+	if have := s.AddOn.available(); have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
+		return nil, 0
 	}
 	if rest := s.Said.Add(repeat).Sub(s.Now); !s.Said.IsZero() && rest > 0 {
-		return absence{Later: rest}
+		return nil, rest
 	}
-	return absence{Condition: &want}
-}
-
-// unlabelled returns the names of the add-ons that cannot have a label, sorted.
-func unlabelled(list []AddOn) []string {
-	var out []string
-	for i := range list {
-		if _, ok := labelKey(list[i].Name); !ok {
-			out = append(out, list[i].Name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return &metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: c.Status, Reason: c.Reason, Message: c.Message}, 0
 }

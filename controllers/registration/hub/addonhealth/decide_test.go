@@ -155,13 +155,13 @@ func TestDecideAway(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			word := decideAway(awayState{Cluster: tc.cluster, AddOn: &tc.addon, Said: tc.said, Now: now})
-			require.Equal(t, tc.later, word.Later)
-			require.Equal(t, tc.copied, word.Condition != nil)
+			condition, later := decideAway(awayState{Cluster: tc.cluster, AddOn: &tc.addon, Said: tc.said, Now: now})
+			require.Equal(t, tc.later, later)
+			require.Equal(t, tc.copied, condition != nil)
 			if tc.copied {
 				require.Equal(
 					t, metav1.Condition{Type: "Available", Status: "Unknown", Reason: "R", Message: "m"},
-					*word.Condition,
+					*condition,
 				)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -26,8 +27,6 @@ import (
 
 // Name identifies the loop.
 const Name = "cluster.approve"
-
-const workers = 4
 
 // retry is the delay while not all leases are known yet, and after losing a race for a
 // token's use.
@@ -66,12 +65,8 @@ type Controller struct {
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
-		config:   c,
-		reader:   m.Reader(),
-		exec:     reconcile.NewExecutor(c.Client, Name, c.Clock),
-		requests: newRequests(),
-		tokens:   newTokens(),
-		uses:     newUses(),
+		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
+		requests: newRequests(), tokens: newTokens(), uses: newUses(),
 	}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) {
@@ -98,12 +93,10 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, &corev1.Secret{}, func(old, current *corev1.Secret) {
-		credential := controller.tokens.Observe(old, current, c.Clock.Now())
-		if credential == "" {
-			return
-		}
-		for _, cluster := range controller.requests.Sent(credential) {
-			add(cluster)
+		if credential := controller.tokens.Observe(old, current, c.Clock.Now()); credential != "" {
+			for _, cluster := range controller.requests.With(credential, isOpen) {
+				add(cluster)
+			}
 		}
 	})
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
@@ -121,7 +114,7 @@ func Register(m *manager.Manager, c Config) {
 			add(cluster)
 		}
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: controller.Reconcile}, queue)
 }
 
 // concerns reports whether to reconcile a cluster that appears or changes. Most of those
@@ -135,13 +128,8 @@ func (c *Controller) concerns(old, current *clusterv1.ManagedCluster) bool {
 
 // agentConditions is the part of a cluster's status that shows its agent coming or going: a request
 // may be waiting for exactly that, and lease renewals do not wake the loop.
-func agentConditions(mc *clusterv1.ManagedCluster) (out [2]metav1.ConditionStatus) {
-	for i, kind := range []string{clusterv1.ConditionJoined, clusterv1.ConditionAvailable} {
-		if c := apimeta.FindStatusCondition(mc.Status.Conditions, kind); c != nil {
-			out[i] = c.Status
-		}
-	}
-	return out
+func agentConditions(mc *clusterv1.ManagedCluster) [2]metav1.ConditionStatus {
+	return [2]metav1.ConditionStatus{hub.StatusOf(mc, clusterv1.ConditionJoined), hub.StatusOf(mc, clusterv1.ConditionAvailable)}
 }
 
 // Reconcile answers the open requests of one cluster, or cleans up those of clusters that do
@@ -199,10 +187,8 @@ func (c *Controller) writeAnswer(ctx context.Context, v Verdict) error {
 
 // deleteRequest deletes a request as it was evaluated; one that has changed or been replaced stays.
 func (c *Controller) deleteRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
-	uid, version := csr.UID, csr.ResourceVersion
-	err := c.config.Client.Resource(requests).Delete(ctx, csr.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-	})
+	seen := &metav1.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}
+	err := c.config.Client.Resource(requests).Delete(ctx, csr.Name, metav1.DeleteOptions{Preconditions: seen})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting the old certificate request %s: %w", csr.Name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -191,13 +192,13 @@ func untilReleased(s State, mc *clusterv1.ManagedCluster) time.Duration {
 // it expires. The request approved last counts, not the one sent last: a user may have
 // accepted another agent since the holder asked.
 func recordHolder(s State, mc *clusterv1.ManagedCluster) {
-	issued := slices.DeleteFunc(slices.Clone(s.Requests), func(r Request) bool { return r.Certificate == nil })
+	issued := slices.DeleteFunc(slices.Clone(s.Requests), func(r Request) bool { return r.Expires == nil })
 	slices.SortStableFunc(issued, func(a, b Request) int {
 		return cmp.Or(answeredAt(a.CSR).Compare(answeredAt(b.CSR)), byPerson(a.CSR)-byPerson(b.CSR), writtenLater(a.CSR, b.CSR))
 	})
 	for _, r := range issued {
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
-		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, r.Certificate.End.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, r.Expires.UTC().Format(time.RFC3339))
 		if r.Token != "" {
 			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationJoinedBy, r.Token)
 		}
@@ -238,11 +239,54 @@ func verdictOf(s State, r Request, kind certificatesv1.RequestConditionType, why
 	return Verdict{CSR: csr, Event: event}
 }
 
-// setCondition sets a condition unless it already has that status, reason and message.
-func setCondition(mc *clusterv1.ManagedCluster, c metav1.Condition, now time.Time) {
-	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
-	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
-		return
+// contests reports whether an agent requests a name held by another agent whose lease is
+// fresh. An agent never contests itself.
+func contests(s State, mc *clusterv1.ManagedCluster, r Request) bool {
+	holder := mc.Annotations[clusterv1.AnnotationAgentName]
+	return s.Alive && holder != "" && holder != r.Agent.Name
+}
+
+// evaluateName maintains the condition DuplicateClusterName, which is true while such a request
+// waits. It returns the Event for its start, and when to check again whether the holder is
+// still there: a fresh lease may belong to an agent that is gone.
+func evaluateName(s State, mc *clusterv1.ManagedCluster) ([]reconcile.Event, time.Duration) {
+	have := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
+	// The one waiting longest, so that a flood changes nothing.
+	at := slices.IndexFunc(s.Requests, func(r Request) bool {
+		return r.Fault == nil && r.Refusal.Reason == "" && !isAnswered(r.CSR) && r.CSR.DeletionTimestamp == nil && contests(s, mc, r)
+	})
+	c := metav1.Condition{Type: clusterv1.ConditionDuplicateClusterName}
+	if at < 0 {
+		if have != nil {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, clusterv1.ReasonNoDuplicate, "One agent holds the name"
+			hub.SetCondition(mc, s.Now, c)
+		}
+		return nil, 0
 	}
-	reconcile.SetCondition(&mc.Status.Conditions, c, now)
+	c.Status, c.Reason = metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName
+	rival := s.Requests[at]
+	seen := s.Heard.After(rival.CSR.CreationTimestamp.Time)
+	c.Message = duplicateMessage(rival, mc.Annotations[clusterv1.AnnotationAgentName], seen)
+	var events []reconcile.Event
+	if have == nil || have.Status != metav1.ConditionTrue {
+		events = append(events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Namespace: mc.Name, Message: c.Message, WithStatus: true})
+	}
+	hub.SetCondition(mc, s.Now, c)
+	if seen {
+		return events, 0
+	}
+	return events, s.Period
+}
+
+// duplicateMessage names both agents. seen is true when the holder has renewed the lease
+// since the other agent asked.
+func duplicateMessage(r Request, holder string, seen bool) string {
+	state := "which has not renewed its lease since then and may be gone"
+	if seen {
+		state = "which has renewed its lease since then: both are running"
+	}
+	cluster := r.Agent.Cluster
+	return fmt.Sprintf("Agent %s asks for the name of cluster %s by certificate request %s; it is held by agent %s, %s. "+
+		"If it is the same cluster, let the new agent take over: kubectl ocm accept %s --replace; if not, join it under another name",
+		r.Agent.Name, cluster, r.CSR.Name, holder, state, cluster)
 }

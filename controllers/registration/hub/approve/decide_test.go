@@ -36,7 +36,7 @@ func answeredWith(agent string, kind certificatesv1.RequestConditionType, reason
 func TestDecide(t *testing.T) {
 	issued := func(agent string) Request {
 		r := answeredWith(agent, certificatesv1.CertificateApproved, "Test")
-		r.Certificate = &Certificate{User: r.Agent.User(), End: now.Add(24 * time.Hour)}
+		r.Expires = new(now.Add(24 * time.Hour))
 		return r
 	}
 	answered := func(r Request, reason string, after time.Duration) Request {

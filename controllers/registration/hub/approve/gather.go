@@ -11,13 +11,13 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -28,21 +28,19 @@ const maxLooks = 16
 // gather reads the cluster and its requests from the caches. It asks the API server two
 // things: whether the sender of an open renewal may renew, and the current state of the token
 // of a request about to be approved automatically.
-func (c *Controller) gather(ctx context.Context, name string) (State, error) {
-	s := State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now(), Requests: c.requests.Of(name)}
-	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
+func (c *Controller) gather(ctx context.Context, name string) (s State, err error) {
+	s = State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now(), Requests: c.requests.Of(name)}
+	if s.Cluster, err = hub.FindCluster(ctx, c.reader, name); err != nil {
+		return s, err
 	}
-	if err == nil {
-		c.gatherCluster(&s, mc)
+	if s.Cluster != nil {
+		c.gatherCluster(&s)
 	}
 	looks, admits := 0, c.admitting(name)
 	// Newest first: those are the ones agents wait for.
 	for i := len(s.Requests) - 1; i >= 0; i-- {
 		r := &s.Requests[i]
-		if r.Certificate != nil {
+		if r.Expires != nil {
 			r.Token = c.tokens.idOf(r.CSR)
 		}
 		if r.Fault != nil || isAnswered(r.CSR) {
@@ -65,11 +63,10 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 }
 
 // gatherCluster reads when the agent of an existing cluster was last heard from.
-func (c *Controller) gatherCluster(s *State, mc *clusterv1.ManagedCluster) {
-	s.Cluster = mc
-	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
-		c.config.Arrivals.Fresh(mc.Name, lease.Grace(mc))
-	s.Period = lease.Grace(mc) / clusterv1.LeaseGraceFactor
+func (c *Controller) gatherCluster(s *State) {
+	mc, grace := s.Cluster, lease.Grace(s.Cluster)
+	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && c.config.Arrivals.Fresh(mc.Name, grace)
+	s.Period = grace / clusterv1.LeaseGraceFactor
 	if beat, ok := c.config.Arrivals.Get(mc.Name); ok && !beat.First {
 		s.Heard = beat.Arrived
 	}
@@ -120,11 +117,8 @@ func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.Certifica
 	if err != nil {
 		return false, fmt.Errorf("reviewing the renewal %s: %w", csr.Name, err)
 	}
-	got, err := typed.FromUnstructured[authorizationv1.SubjectAccessReview](answer)
-	if err != nil {
-		return false, err
-	}
-	return got.Status.Allowed, nil
+	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, nil
 }
 
 // renewalReview is the access review mayRenew sends.
@@ -132,7 +126,7 @@ func renewalReview(csr *certificatesv1.CertificateSigningRequest, cluster string
 	out := &authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
 		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups,
+			User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceClientCertificates,
 				Verb: "renew", Name: cluster,
@@ -140,9 +134,6 @@ func renewalReview(csr *certificatesv1.CertificateSigningRequest, cluster string
 		},
 	}
 	for key, values := range csr.Spec.Extra {
-		if out.Spec.Extra == nil {
-			out.Spec.Extra = map[string]authorizationv1.ExtraValue{}
-		}
 		out.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
 	return out

@@ -3,10 +3,16 @@
 package approve
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // An OCM agent sends no request while the hub holds ten labelled with its cluster, whatever
@@ -50,14 +56,15 @@ type sweep struct {
 func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Duration) {
 	w := sweep{now: s.Now, gone: map[int]bool{}}
 	later, issued := map[string]time.Time{}, map[string]bool{}
-	var spare []int
+	var idle, spare []int // newest first
 	for i, r := range slices.Backward(s.Requests) {
 		if r.CSR.DeletionTimestamp != nil {
 			w.gone[i] = true
 			continue
 		}
-		if life, nobodys := lifeOf(r); nobodys {
+		if life := lifeOf(r); life > 0 {
 			w.deleteAt(i, answeredAt(r.CSR).Add(life))
+			idle = append(idle, i)
 			continue
 		}
 		if r.Fault != nil {
@@ -66,7 +73,7 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 		key := senderKey(r) + "\x00" + r.Agent.Name
 		newer, superseded := later[key]
 		switch {
-		case r.Certificate != nil && issued[r.Agent.Name]:
+		case r.Expires != nil && issued[r.Agent.Name]:
 			w.deleteAt(i, answeredAt(r.CSR).Add(retention))
 			spare = append(spare, i)
 		case refused(r.CSR) != nil:
@@ -74,26 +81,24 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 		case !isAnswered(r.CSR) && superseded:
 			w.deleteAt(i, newer.Add(retention))
 		}
-		issued[r.Agent.Name] = issued[r.Agent.Name] || r.Certificate != nil
+		issued[r.Agent.Name] = issued[r.Agent.Name] || r.Expires != nil
 		later[key] = r.CSR.CreationTimestamp.Time
 	}
-	w.thinOut(s, spare)
+	w.thinOut(s, idle, spare)
 	return w.pickDue(s)
 }
 
-// lifeOf returns how long a request that no agent waits for is kept; nobodys is false for all
-// others, and for requests that were approved anyway.
-func lifeOf(r Request) (life time.Duration, nobodys bool) {
-	if findCondition(r.CSR, certificatesv1.CertificateApproved) != nil {
-		return 0, false
-	}
+// lifeOf returns how long a request that no agent waits for is kept; zero for all others, and
+// for requests that were approved anyway.
+func lifeOf(r Request) time.Duration {
 	switch from := originOf(r); {
+	case findCondition(r.CSR, certificatesv1.CertificateApproved) != nil:
 	case from == stranger:
-		return strangeness, true
+		return strangeness
 	case r.Fault != nil && from != person:
-		return retention, true
+		return retention
 	}
-	return 0, false
+	return 0
 }
 
 // deleteAt deletes the request from at on.
@@ -108,10 +113,10 @@ func (w *sweep) deleteAt(i int, at time.Time) {
 // thinOut makes room in a crowd: first requests that no agent waits for or that were denied,
 // then those whose certificates a newer one replaced, then open ones; oldest first, and never
 // the last few of each sender.
-func (w *sweep) thinOut(s State, spare []int) {
+func (w *sweep) thinOut(s State, idle, spare []int) {
 	excess := len(s.Requests) - len(w.gone) - crowd + 1
 	take := func(list []int, at func(csr *certificatesv1.CertificateSigningRequest) time.Time) {
-		for _, i := range list {
+		for _, i := range slices.Backward(list) {
 			if excess > 0 && !w.gone[i] {
 				w.deleteAt(i, at(s.Requests[i].CSR))
 				excess--
@@ -122,13 +127,6 @@ func (w *sweep) thinOut(s State, spare []int) {
 	open := w.beyondSpared(s, kept, func(r Request) bool { return r.Fault == nil && !isAnswered(r.CSR) })
 	denied := w.beyondSpared(s, kept, func(r Request) bool { return r.Fault == nil && refused(r.CSR) != nil })
 	foreign := w.beyondSpared(s, kept, func(r Request) bool { return r.Fault != nil && !isAnswered(r.CSR) })
-	idle := []int{}
-	for i, r := range s.Requests {
-		if _, nobodys := lifeOf(r); nobodys {
-			idle = append(idle, i)
-		}
-	}
-	slices.Reverse(spare)
 	atOnce := func(*certificatesv1.CertificateSigningRequest) time.Time { return w.now }
 	take(idle, atOnce)
 	take(denied, atOnce)
@@ -141,19 +139,18 @@ func (w *sweep) thinOut(s State, spare []int) {
 	})
 }
 
-// beyondSpared returns, oldest first, the requests of a kind that are not among the last few of
+// beyondSpared returns, newest first, the requests of a kind that are not among the last few of
 // their senders. Requests no agent waits for are not included.
 func (w *sweep) beyondSpared(s State, kept map[string]int, kind func(Request) bool) []int {
 	var out []int
 	for i, r := range slices.Backward(s.Requests) {
-		if _, nobodys := lifeOf(r); nobodys || w.gone[i] || !kind(r) {
+		if lifeOf(r) > 0 || w.gone[i] || !kind(r) {
 			continue
 		}
 		if kept[senderKey(r)]++; kept[senderKey(r)] > spared {
 			out = append(out, i)
 		}
 	}
-	slices.Reverse(out)
 	return out
 }
 
@@ -170,4 +167,55 @@ func (w *sweep) pickDue(s State) ([]*certificatesv1.CertificateSigningRequest, t
 		out = append(out, r.CSR)
 	}
 	return out, w.next
+}
+
+const (
+	// maxStrays is how many requests for clusters that do not exist are kept. An agent
+	// creates its ManagedCluster before it asks or soon after; anyone with a join token may
+	// ask for any number of names, and each name is a crowd of its own.
+	maxStrays = 500
+	// maxSwept is how many of them one pass deletes.
+	maxSwept = 200
+)
+
+// strays is the key of the pass over them; no cluster key has a namespace.
+var strays = reconcile.Key{Namespace: "*", Name: "strays"}
+
+// sweepStrays deletes the oldest requests for clusters that do not exist beyond maxStrays. An
+// agent that still waits for one of them asks again.
+func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) {
+	var found []Request
+	for _, cluster := range c.requests.Clusters() {
+		mc, err := hub.FindCluster(ctx, c.reader, cluster, manager.NotCopied)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if mc == nil {
+			found = append(found, c.requests.Of(cluster)...)
+		}
+	}
+	surplus := surplusOf(found)
+	result := reconcile.Result{}
+	if len(surplus) > maxSwept {
+		surplus, result.RequeueAfter = surplus[:maxSwept], time.Millisecond
+	}
+	var errs []error
+	for _, csr := range surplus {
+		errs = append(errs, c.deleteRequest(ctx, csr))
+	}
+	return result, errors.Join(errs...)
+}
+
+// surplusOf returns which of the requests of nonexistent clusters to delete, oldest first.
+// Requests that were approved, or may have another purpose, are not counted and stay.
+func surplusOf(found []Request) []*certificatesv1.CertificateSigningRequest {
+	found = slices.DeleteFunc(slices.Clone(found), func(r Request) bool {
+		return r.CSR.DeletionTimestamp != nil || findCondition(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && originOf(r) == person)
+	})
+	slices.SortFunc(found, inOrder)
+	var out []*certificatesv1.CertificateSigningRequest
+	for _, r := range found[:max(len(found)-maxStrays, 0)] {
+		out = append(out, r.CSR)
+	}
+	return out
 }

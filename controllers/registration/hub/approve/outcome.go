@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -49,7 +50,7 @@ func outcomeOf(s State, holder string) outcome {
 			if !stranger && refusal.Reason != clusterv1.ReasonDuplicateClusterName {
 				o.failed = r
 			}
-		case r.Certificate != nil:
+		case r.Expires != nil:
 			o.good, o.issued = r, r
 		case !isAnswered(r.CSR):
 		case waited >= signingTime:
@@ -72,7 +73,7 @@ func evaluateRequests(s State, mc *clusterv1.ManagedCluster) time.Duration {
 		over = told && strings.HasPrefix(have.Message, messagePrefix(*o.failed))
 		o.failed = nil
 	}
-	c := metav1.Condition{Type: clusterv1.ConditionCertificateRequestDenied, ObservedGeneration: mc.Generation}
+	c := metav1.Condition{Type: clusterv1.ConditionCertificateRequestDenied}
 	switch {
 	case o.failed != nil:
 		c.Status = metav1.ConditionTrue
@@ -83,7 +84,7 @@ func evaluateRequests(s State, mc *clusterv1.ManagedCluster) time.Duration {
 	default:
 		return o.next
 	}
-	setCondition(mc, c, s.Now)
+	hub.SetCondition(mc, s.Now, c)
 	return o.next
 }
 

@@ -26,7 +26,7 @@ func at(r Request, name string, created, answered int) Request {
 }
 
 func got(r Request) Request {
-	r.Certificate = &Certificate{User: r.Agent.User(), End: now.Add(time.Hour)}
+	r.Expires = new(now.Add(time.Hour))
 	return r
 }
 

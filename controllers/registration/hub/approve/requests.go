@@ -45,14 +45,6 @@ func TrimRequest(in any) (any, error) {
 	return manager.Trim(csr)
 }
 
-// Certificate is the relevant content of an issued certificate.
-type Certificate struct {
-	// User is its common name.
-	User string
-	// End is when it expires.
-	End time.Time
-}
-
 // Request is a certificate request with the label of a cluster.
 type Request struct {
 	// CSR is the unmodified request; it belongs to the cache.
@@ -62,8 +54,8 @@ type Request struct {
 	// Fault is why the request does not have the form of an agent's request; such a request
 	// is never answered. It may have another purpose.
 	Fault error
-	// Certificate is what was issued to the Agent; nil until then.
-	Certificate *Certificate
+	// Expires is when the certificate that was issued to the Agent expires; nil until then.
+	Expires *time.Time
 	// MayRenew is true when the requester is that same agent and the API server allows it to
 	// renew this cluster's certificates.
 	MayRenew bool
@@ -136,15 +128,13 @@ func (q *Requests) Clusters() []string {
 // updatedRequest returns the request in its current form; results parsed from an earlier form are
 // kept.
 func updatedRequest(known Request, csr *certificatesv1.CertificateSigningRequest, cluster string) Request {
-	r := Request{CSR: csr, Agent: known.Agent, Fault: known.Fault, Certificate: known.Certificate}
+	r := Request{CSR: csr, Agent: known.Agent, Fault: known.Fault, Expires: known.Expires}
 	if known.CSR == nil || known.CSR.UID != csr.UID || known.CSR.Labels[clusterv1.LabelClusterName] != cluster {
 		r.Agent, r.Fault = parseAgent(csr, cluster)
-		r.Certificate = nil
+		r.Expires = nil
 	}
-	if r.Fault == nil && r.Certificate == nil && len(csr.Status.Certificate) > 0 {
-		if c, err := parseCertificate(csr.Status.Certificate); err == nil && c.User == r.Agent.User() {
-			r.Certificate = &c
-		}
+	if r.Fault == nil && r.Expires == nil && len(csr.Status.Certificate) > 0 {
+		r.Expires = expiryOf(csr.Status.Certificate, r.Agent.User())
 	}
 	return r
 }
@@ -168,32 +158,15 @@ func (q *Requests) Count(cluster string) int {
 	return len(q.clusters[cluster])
 }
 
-// Sent returns the clusters with open requests sent with a token.
-func (q *Requests) Sent(credential string) []string {
+// With returns the clusters with a request of a kind that was sent with a token.
+func (q *Requests) With(credential string, kind func(*certificatesv1.CertificateSigningRequest) bool) []string {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	var out []string
 	for cluster, requests := range q.clusters {
 		for _, r := range requests {
-			if r.Fault == nil && !isAnswered(r.CSR) && slices.Contains(r.CSR.Spec.Extra[clusterv1.ExtraCredentialID], credential) {
+			if r.Fault == nil && kind(r.CSR) && slices.Contains(r.CSR.Spec.Extra[clusterv1.ExtraCredentialID], credential) {
 				out = append(out, cluster)
-				break
-			}
-		}
-	}
-	return out
-}
-
-// Approved returns the approvals of requests sent with a token.
-func (q *Requests) Approved(credential string) []identity.Approval {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	var out []identity.Approval
-	for cluster, requests := range q.clusters {
-		for _, r := range requests {
-			credentials := r.CSR.Spec.Extra[clusterv1.ExtraCredentialID]
-			if r.Fault == nil && slices.Contains(credentials, credential) && isApproved(r.CSR) {
-				out = append(out, identity.Approval{Cluster: cluster, Credentials: credentials})
 				break
 			}
 		}
@@ -221,16 +194,17 @@ func parseAgent(csr *certificatesv1.CertificateSigningRequest, cluster string) (
 	return identity.ParseRequest(csr.Spec.Request, cluster)
 }
 
-func parseCertificate(raw []byte) (Certificate, error) {
+// expiryOf returns when an issued certificate expires; nil if it is not one of that user.
+func expiryOf(raw []byte, user string) *time.Time {
 	block, _ := pem.Decode(raw)
 	if block == nil {
-		return Certificate{}, fmt.Errorf("reading an issued certificate: no PEM block")
+		return nil
 	}
 	issued, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return Certificate{}, fmt.Errorf("reading an issued certificate: %w", err)
+	if err != nil || issued.Subject.CommonName != user {
+		return nil
 	}
-	return Certificate{User: issued.Subject.CommonName, End: issued.NotAfter}, nil
+	return new(issued.NotAfter)
 }
 
 // findCondition returns the condition of a type, or nil.
@@ -242,6 +216,9 @@ func findCondition(csr *certificatesv1.CertificateSigningRequest, kind certifica
 	}
 	return nil
 }
+
+// isOpen reports whether the request is not answered yet.
+func isOpen(csr *certificatesv1.CertificateSigningRequest) bool { return !isAnswered(csr) }
 
 // isAnswered reports whether the request was approved or denied.
 func isAnswered(csr *certificatesv1.CertificateSigningRequest) bool {

@@ -70,16 +70,16 @@ func TestRequestsAreParsedOnceAndFollowed(t *testing.T) {
 	second.Status.Certificate = certificate(t, "somebody", now)
 	q.Observe(first, second)
 	require.NoError(t, q.Of("c1")[0].Fault)
-	require.Nil(t, q.Of("c1")[0].Certificate, "a certificate of another user does not count")
+	require.Nil(t, q.Of("c1")[0].Expires, "a certificate of another user does not count")
 
 	third := second.DeepCopy()
 	third.Status.Certificate = []byte("rubbish")
 	q.Observe(second, third)
-	require.Nil(t, q.Of("c1")[0].Certificate)
+	require.Nil(t, q.Of("c1")[0].Expires)
 	fourth := third.DeepCopy()
 	fourth.Status.Certificate = certificate(t, clusterv1.UserPrefix+"c1:a", now)
 	q.Observe(third, fourth)
-	require.Equal(t, &Certificate{User: clusterv1.UserPrefix + "c1:a", End: now}, q.Of("c1")[0].Certificate)
+	require.Equal(t, new(now), q.Of("c1")[0].Expires)
 
 	// Another label makes it another cluster's request, whose form it does not have.
 	moved := fourth.DeepCopy()
@@ -120,8 +120,8 @@ func TestTokensFindTheirOpenRequests(t *testing.T) {
 		}
 		q.Observe(nil, csr)
 	}
-	require.Equal(t, []string{"c0"}, q.Sent("JTI=a"))
-	require.Empty(t, q.Sent("JTI=b"))
+	require.Equal(t, []string{"c0"}, q.With("JTI=a", isOpen))
+	require.Empty(t, q.With("JTI=b", isOpen))
 }
 
 func TestWhatIsTooLargeIsNotKept(t *testing.T) {

@@ -3,6 +3,7 @@
 package approve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,15 +36,11 @@ type Refusal struct {
 
 // Token is a join token, without its secret.
 type Token struct {
-	// ID is the name users know it by.
-	ID string
-	// Credential is the credential id the API server records in requests.
-	Credential string
+	// JoinToken is the id users know it by, the credential id that the API server records in
+	// requests, and the limit of its uses.
+	identity.JoinToken
 	// Cluster is the only cluster it is for; empty means any.
 	Cluster string
-	// Limit is how many clusters may join with it; zero means any number, and
-	// identity.Unreadable none.
-	Limit int
 	// Expires is when it expires; zero when unknown.
 	Expires time.Time
 	// Revoked is when its Secret was deleted; zero while it exists, and when it was deleted
@@ -72,17 +69,14 @@ func TrimToken(in any) (any, error) {
 }
 
 func readToken(s *corev1.Secret) Token {
-	t := Token{ID: s.Labels[clusterv1.LabelJoinToken], Credential: string(s.Data[clusterv1.JoinTokenKeyCredentialID]),
-		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster]), Limit: identity.ParseUses(string(s.Data[clusterv1.JoinTokenKeyUses]))}
-	if at, err := time.Parse(time.RFC3339, string(s.Data[clusterv1.JoinTokenKeyExpiration])); err == nil {
-		t.Expires = at
+	expires, _ := time.Parse(time.RFC3339, string(s.Data[clusterv1.JoinTokenKeyExpiration]))
+	return Token{
+		JoinToken: identity.JoinToken{
+			ID: s.Labels[clusterv1.LabelJoinToken], Credential: string(s.Data[clusterv1.JoinTokenKeyCredentialID]),
+			Limit: identity.ParseUses(string(s.Data[clusterv1.JoinTokenKeyUses])),
+		},
+		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster]), Expires: expires,
 	}
-	return t
-}
-
-// counted returns the token in the form used to count its uses.
-func (t Token) counted() identity.JoinToken {
-	return identity.JoinToken{ID: t.ID, Credential: t.Credential, Limit: t.Limit}
 }
 
 // tokens holds the known join tokens, by credential id. It is safe for concurrent use.
@@ -104,21 +98,16 @@ func (t *tokens) Observe(old, current *corev1.Secret, now time.Time) string {
 			delete(t.known, credential)
 		}
 	}
-	if current != nil {
-		token := readToken(current)
-		if token.Credential != "" {
-			t.known[token.Credential] = token
-		}
-		return token.Credential
-	}
-	token := readToken(old)
+	token := readToken(cmp.Or(current, old))
 	switch {
 	case token.Credential == "":
-	case !token.Expires.IsZero() && !token.Expires.After(now):
+	case current == nil && !token.Expires.IsZero() && !token.Expires.After(now):
 		// It had expired, and its Secret was cleaned up.
 		delete(t.known, token.Credential)
-	default:
+	case current == nil:
 		token.Revoked = now
+		fallthrough
+	default:
 		t.known[token.Credential] = token
 	}
 	return token.Credential
@@ -151,26 +140,26 @@ func (t *tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
 // are refused once their token is revoked, or once as many other clusters as allowed have
 // used it, which admits reports.
 func refusalOf(csr *certificatesv1.CertificateSigningRequest, cluster string, get func(credential string) (Token, bool), admits func(Token) bool) Refusal {
-	advice := fmt.Sprintf("; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster %s", cluster)
+	refuse := func(reason, format string, args ...any) Refusal {
+		return Refusal{reason, fmt.Sprintf(format, args...) +
+			"; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster " + cluster}
+	}
 	if names := identity.BootstrapClusters(csr.Spec.Groups); len(names) > 0 && !slices.Contains(names, cluster) {
-		return Refusal{clusterv1.ReasonTokenForAnotherCluster,
-			fmt.Sprintf("it was sent by %s, whose token is for cluster %s only", csr.Spec.Username, strings.Join(names, ", ")) + advice}
+		return refuse(clusterv1.ReasonTokenForAnotherCluster,
+			"it was sent by %s, whose token is for cluster %s only", csr.Spec.Username, strings.Join(names, ", "))
 	}
 	for _, credential := range csr.Spec.Extra[clusterv1.ExtraCredentialID] {
 		t, ok := get(credential)
 		switch {
 		case !ok:
 		case t.Cluster != "" && t.Cluster != cluster:
-			return Refusal{clusterv1.ReasonTokenForAnotherCluster, fmt.Sprintf("it was sent with join token %s, which is for cluster %s only", t.ID, t.Cluster) + advice}
+			return refuse(clusterv1.ReasonTokenForAnotherCluster, "it was sent with join token %s, which is for cluster %s only", t.ID, t.Cluster)
 		case !t.Revoked.IsZero():
-			return Refusal{clusterv1.ReasonTokenRevoked, fmt.Sprintf("it was sent with join token %s, which was revoked", t.ID) + advice}
+			return refuse(clusterv1.ReasonTokenRevoked, "it was sent with join token %s, which was revoked", t.ID)
 		case !t.Expires.IsZero() && csr.CreationTimestamp.After(t.Expires):
-			return Refusal{
-				clusterv1.ReasonTokenExpired,
-				fmt.Sprintf("it was sent with join token %s, which expired at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice,
-			}
+			return refuse(clusterv1.ReasonTokenExpired, "it was sent with join token %s, which expired at %s", t.ID, t.Expires.UTC().Format(time.RFC3339))
 		case !admits(t):
-			return Refusal{clusterv1.ReasonTokenUsedUp, t.counted().UsedUp() + advice}
+			return refuse(clusterv1.ReasonTokenUsedUp, "%s", t.UsedUp())
 		}
 	}
 	return Refusal{}

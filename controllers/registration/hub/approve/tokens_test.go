@@ -174,7 +174,7 @@ func TestTheCacheKeepsNoSecrets(t *testing.T) {
 	s := out.(*corev1.Secret)
 	require.NotContains(t, s.Data, "password")
 	require.Empty(t, s.Annotations)
-	require.Equal(t, Token{ID: "a", Credential: "JTI=a", Cluster: "c1", Limit: 3, Expires: now}, readToken(s))
+	require.Equal(t, Token{JoinToken: identity.JoinToken{ID: "a", Credential: "JTI=a", Limit: 3}, Cluster: "c1", Expires: now}, readToken(s))
 	for _, key := range []string{clusterv1.JoinTokenKeyCluster, clusterv1.JoinTokenKeyUses} {
 		in.Data[key] = []byte(strings.Repeat("1", maxMetadata+1))
 	}

@@ -3,6 +3,7 @@
 package approve
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -35,28 +36,30 @@ func newUses() *uses { return &uses{noted: map[string]string{}, spent: map[use]t
 func (u *uses) observe(old, current *clusterv1.ManagedCluster) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case current == nil:
-		delete(u.noted, old.Name)
-	case current.Annotations[clusterv1.AnnotationJoinedBy] == "":
-		delete(u.noted, current.Name)
-	default:
-		u.noted[current.Name] = current.Annotations[clusterv1.AnnotationJoinedBy]
+	mc := cmp.Or(current, old)
+	if id := mc.Annotations[clusterv1.AnnotationJoinedBy]; current != nil && id != "" {
+		u.noted[mc.Name] = id
+	} else {
+		delete(u.noted, mc.Name)
 	}
 }
 
-// admits reports whether a cluster may join with a token, given the approvals in the cache
-// and those about to be made.
-func (u *uses) admits(t Token, cluster string, approved []identity.Approval, now time.Time) bool {
+// admits reports whether a cluster may join with a token, given the clusters whose approvals
+// the cache shows and those about to be approved.
+func (u *uses) admits(t Token, cluster string, approved []string, now time.Time) bool {
 	for s, at := range u.spent {
-		if now.Sub(at) > spentFor {
+		switch {
+		case now.Sub(at) > spentFor:
 			delete(u.spent, s)
-			continue
+		case s.credential == t.Credential:
+			approved = append(approved, s.cluster)
 		}
-		approved = append(approved, identity.Approval{Cluster: s.cluster, Credentials: []string{s.credential}})
 	}
-	counted := t.counted()
-	return counted.Admits(cluster, counted.Users(u.noted, approved))
+	var approvals []identity.Approval
+	for _, c := range approved {
+		approvals = append(approvals, identity.Approval{Cluster: c, Credentials: []string{t.Credential}})
+	}
+	return t.Admits(cluster, t.Users(u.noted, approvals))
 }
 
 // admitting returns a function that reports whether a cluster may join with a token; it
@@ -68,7 +71,7 @@ func (c *Controller) admitting(cluster string) func(Token) bool {
 			return true
 		}
 		if _, ok := known[t]; !ok {
-			approved := c.requests.Approved(t.Credential)
+			approved := c.requests.With(t.Credential, isApproved)
 			c.uses.mu.Lock()
 			known[t] = c.uses.admits(t, cluster, approved, c.config.Clock.Now())
 			c.uses.mu.Unlock()
@@ -87,7 +90,7 @@ func (c *Controller) reserveUses(cluster string, tokens []Token) bool {
 	defer c.uses.mu.Unlock()
 	now := c.config.Clock.Now()
 	for _, t := range tokens {
-		if !c.uses.admits(t, cluster, c.requests.Approved(t.Credential), now) {
+		if !c.uses.admits(t, cluster, c.requests.With(t.Credential, isApproved), now) {
 			return false
 		}
 	}
@@ -106,7 +109,7 @@ func (c *Controller) rivals(old, current *certificatesv1.CertificateSigningReque
 	var out []string
 	for _, credential := range current.Spec.Extra[clusterv1.ExtraCredentialID] {
 		if t, ok := c.tokens.Get(credential); ok && t.Limit != 0 {
-			out = append(out, c.requests.Sent(credential)...)
+			out = append(out, c.requests.With(credential, isOpen)...)
 		}
 	}
 	return out

@@ -15,10 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-func limited(limit int) Token { return Token{ID: "abc123", Credential: "JTI=1", Limit: limit} }
+func limited(limit int) Token {
+	return Token{JoinToken: identity.JoinToken{ID: "abc123", Credential: "JTI=1", Limit: limit}}
+}
 
 // counting is a loop without a cluster.
 func counting() (*Controller, *clocktesting.FakePassiveClock) {

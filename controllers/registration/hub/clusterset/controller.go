@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
@@ -41,67 +41,53 @@ type Controller struct {
 	config Config
 	reader manager.Reader
 	exec   *reconcile.Executor
-	queue  *reconcile.Queue
-
-	mu      sync.Mutex
-	written map[string]time.Time
+	// written holds when the count of each set was last written.
+	written sync.Map
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{
-		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
-		queue: reconcile.NewQueue(Name), written: map[string]time.Time{},
-	}
+	controller := &Controller{config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	queue := reconcile.NewQueue(Name)
+	add := func(set string) { queue.Add(reconcile.Key{Name: set}) }
 	c.Index.Listen(membership.Listener{
-		Object: controller.enqueue,
-		Member: func(set, _ string) { controller.queue.AddAfter(reconcile.Key{Name: set}, settle) },
+		Object: add,
+		Member: func(set, _ string) { queue.AddAfter(reconcile.Key{Name: set}, settle) },
 	})
 	m.AddTask(func(ctx context.Context) error {
-		controller.enqueue(clusterv1beta2.DefaultClusterSet)
-		controller.enqueue(clusterv1beta2.GlobalClusterSet)
+		add(clusterv1beta2.DefaultClusterSet)
+		add(clusterv1beta2.GlobalClusterSet)
 		<-ctx.Done()
 		return nil
 	})
-	m.Add(reconcile.Loop{Name: Name, Reconcile: controller.Reconcile}, controller.queue)
-}
-
-func (c *Controller) enqueue(set string) { c.queue.Add(reconcile.Key{Name: set}) }
-
-// lastWrite is when the count of a set was last written; recordWrite sets it, or forgets the set
-// when the time is zero.
-func (c *Controller) lastWrite(set string) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.written[set]
-}
-
-func (c *Controller) recordWrite(set string, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at.IsZero() {
-		delete(c.written, set)
-	} else {
-		c.written[set] = at
-	}
+	m.Add(reconcile.Loop{Name: Name, Reconcile: controller.Reconcile}, queue)
 }
 
 // Reconcile brings one set up to date.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	state, err := c.gather(ctx, key.Name)
+	state, err := c.gather(ctx, key)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	plan := Decide(state)
-	before := state.Set
-	if before == nil {
-		c.recordWrite(key.Name, time.Time{})
-		before = &clusterv1beta2.ManagedClusterSet{
-			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta2.GroupVersion.String(), Kind: "ManagedClusterSet"},
-			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
-		}
-	} else if set, ok := plan.Object.(*clusterv1beta2.ManagedClusterSet); ok && !reflect.DeepEqual(set.Status, before.Status) {
-		c.recordWrite(key.Name, state.Now)
+	if state.Set == nil {
+		c.written.Delete(key.Name)
+		return c.exec.Execute(ctx, ownSet(key.Name), plan)
 	}
-	return c.exec.Execute(ctx, before, plan)
+	if set, ok := plan.Object.(*clusterv1beta2.ManagedClusterSet); ok && !reflect.DeepEqual(set.Status, state.Set.Status) {
+		c.written.Store(key.Name, state.Now)
+	}
+	return c.exec.Execute(ctx, state.Set, plan)
+}
+
+// gather reads one set from the cache and its size from the index.
+func (c *Controller) gather(ctx context.Context, key reconcile.Key) (s State, err error) {
+	own := key.Name == clusterv1beta2.DefaultClusterSet || key.Name == clusterv1beta2.GlobalClusterSet
+	s = State{Name: key.Name, Own: c.config.Own && own, Now: c.config.Clock.Now()}
+	if at, ok := c.written.Load(key.Name); ok {
+		s.Written = at.(time.Time)
+	}
+	s.Set, err = hub.Find(ctx, c.reader, key, &clusterv1beta2.ManagedClusterSet{})
+	s.Members, s.Invalid = c.config.Index.Size(key.Name)
+	return s, err
 }

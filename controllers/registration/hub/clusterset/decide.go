@@ -37,19 +37,16 @@ type State struct {
 
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
-	if s.Set == nil {
-		if !s.Own {
-			return reconcile.Plan{}
-		}
+	switch {
+	case s.Set == nil && s.Own:
 		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: ownSet(s.Name), Lenient: true}}}
-	}
-	if s.Set.DeletionTimestamp != nil {
+	case s.Set == nil || s.Set.DeletionTimestamp != nil:
 		return reconcile.Plan{}
 	}
 	set := s.Set.DeepCopy()
 	if s.Own && set.Annotations[clusterv1beta2.AnnotationAutoUpdate] != "false" {
 		wanted := ownSet(s.Name).Spec.ClusterSelector
-		if !sameSelector(set.Spec.ClusterSelector, wanted) {
+		if !apiequality.Semantic.DeepEqual(set.Spec.ClusterSelector, wanted) {
 			set.Spec.ClusterSelector = wanted
 			// The members are counted once the selector is correct.
 			return reconcile.Plan{Object: set}
@@ -58,19 +55,13 @@ func Decide(s State) reconcile.Plan {
 	plan := reconcile.Plan{Object: set}
 	c := emptyCondition(s)
 	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
-	switch {
-	case have != nil && sameCondition(*have, c):
-	case have != nil && have.ObservedGeneration == c.ObservedGeneration && have.Status == c.Status && have.Reason == c.Reason &&
-		s.Now.Before(s.Written.Add(recount)):
+	if have != nil && have.ObservedGeneration == c.ObservedGeneration && have.Status == c.Status && have.Reason == c.Reason &&
+		have.Message != c.Message && s.Now.Before(s.Written.Add(recount)) {
 		plan.RequeueAfter = s.Written.Add(recount).Sub(s.Now)
-	default:
-		reconcile.SetCondition(&set.Status.Conditions, c, s.Now)
+		return plan
 	}
+	reconcile.SetCondition(&set.Status.Conditions, c, s.Now)
 	return plan
-}
-
-func sameCondition(a, b metav1.Condition) bool {
-	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
 func emptyCondition(s State) metav1.Condition {
@@ -110,8 +101,4 @@ func ownSet(name string) *clusterv1beta2.ManagedClusterSet {
 		set.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{}
 	}
 	return set
-}
-
-func sameSelector(a, b clusterv1beta2.ManagedClusterSelector) bool {
-	return a.SelectorType == b.SelectorType && apiequality.Semantic.DeepEqual(a.LabelSelector, b.LabelSelector)
 }

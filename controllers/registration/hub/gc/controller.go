@@ -3,27 +3,30 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // Name identifies the loop.
 const Name = "cluster.gc"
-
-const workers = 4
 
 // Config configures the loop.
 type Config struct {
@@ -35,9 +38,19 @@ type Config struct {
 	// that have it lose it.
 	Clean bool
 	// Order is what is removed with a cluster, one resource after the other; empty means
-	// defaultOrder. Whoever configures other resources must grant the rights on them.
+	// add-ons, then works. Whoever configures other resources must grant the rights on them.
 	Order []schema.GroupVersionResource
 }
+
+// ManifestWorkKind is the kind of works.
+var ManifestWorkKind = workv1.GroupVersion.WithKind("ManifestWork")
+
+// The watched resources; add-ons at their storage version, so that nothing depends on
+// conversion.
+var (
+	addons = reconcile.ResourceOf(addonhealth.Kind)
+	works  = reconcile.ResourceOf(ManifestWorkKind)
+)
 
 // Controller is the loop.
 type Controller struct {
@@ -54,10 +67,11 @@ type Controller struct {
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	if len(c.Order) == 0 {
-		c.Order = defaultOrder()
+		c.Order = []schema.GroupVersionResource{addons, works}
 	}
 	controller := &Controller{
 		config: c, reader: m.Reader(), complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
+		farewells: farewells{byName: map[string]farewell{}},
 	}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
@@ -76,23 +90,21 @@ func Register(m *manager.Manager, c Config) {
 			add(current.Name)
 		}
 	})
-	manager.Watch(m, &addonhealth.AddOn{}, func(old, current *addonhealth.AddOn) {
-		wakeFor(add, old, current, old == nil, current == nil)
-	})
-	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
-		wakeFor(add, old, current, old == nil, current == nil)
-	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	manager.Watch(m, &addonhealth.AddOn{}, wakeFor[addonhealth.AddOn](add))
+	manager.Watch(m, manager.Metadata(ManifestWorkKind), wakeFor[metav1.PartialObjectMetadata](add))
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: controller.Reconcile}, queue)
 }
 
 // wakeFor wakes the loop for an object that was added, is being deleted or is gone: what is
 // added to a cluster being deleted is deleted too.
-func wakeFor(add func(string), old, current metav1.Object, added, gone bool) {
-	switch {
-	case added:
-		add(current.GetNamespace())
-	case gone, (old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil):
-		add(old.GetNamespace())
+func wakeFor[T any, P interface {
+	*T
+	metav1.Object
+}](add func(cluster string)) func(old, current P) {
+	return func(old, current P) {
+		if old == nil || current == nil || (old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil) {
+			add(cmp.Or(current, old).GetNamespace())
+		}
 	}
 }
 
@@ -110,14 +122,34 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		if known.gone && (!state.Owned || nothing) {
 			c.farewells.forget(key.Name, known.cluster)
 		}
-		before = &clusterv1.ManagedCluster{
-			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
-			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
-		}
+		before = hub.Gone(key.Name)
 	case before.DeletionTimestamp != nil:
 		// Record it before the cluster is released: it may be gone the next moment.
 		c.farewells.update(key.Name, before.UID, func(f *farewell) { f.clear = nothing })
 	}
 	result, err := c.exec.Execute(ctx, before, Decide(state))
 	return result, errors.Join(state.Fault, err)
+}
+
+// ParseOrder parses entries of the form group/version/resource; an entry of the core group
+// begins with a slash. Invalid entries are left out and returned as errors that say what is
+// wrong.
+func ParseOrder(entries []string) (order []schema.GroupVersionResource, bad []error) {
+	for _, entry := range entries {
+		parts := strings.Split(entry, "/")
+		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+			bad = append(bad, fmt.Errorf("%q is not of the form group/version/resource, for example work.open-cluster-management.io/v1/manifestworks", entry))
+			continue
+		}
+		r := schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}
+		if r.GroupResource() == addons.GroupResource() {
+			r = addons
+		}
+		if slices.Contains(order, r) {
+			bad = append(bad, fmt.Errorf("%q is listed twice", entry))
+			continue
+		}
+		order = append(order, r)
+	}
+	return order, bad
 }

@@ -72,25 +72,28 @@ const catchUp = time.Second
 
 // Decide is pure: it deletes the next objects, or drops the finalizer when none are left.
 func Decide(s State) reconcile.Plan {
-	if !s.Clean {
-		return release(s)
-	}
+	const finalizer = clusterv1.FinalizerResourceCleanup
+	plan, remaining := nextStep(s)
 	if s.Cluster == nil {
-		if !s.Owned {
+		if !s.Clean || !s.Owned {
 			return reconcile.Plan{}
 		}
-		return nextStep(s).plan()
+		return plan
 	}
-	mc := s.Cluster.DeepCopy()
-	if mc.DeletionTimestamp == nil {
-		if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
-			mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerResourceCleanup)
+	mc, held := s.Cluster.DeepCopy(), slices.Contains(s.Cluster.Finalizers, finalizer)
+	released := slices.DeleteFunc(slices.Clone(mc.Finalizers), func(f string) bool { return f == finalizer })
+	switch {
+	case !s.Clean && !held:
+		return reconcile.Plan{}
+	case !s.Clean:
+		mc.Finalizers = released
+		return reconcile.Plan{Object: mc}
+	case mc.DeletionTimestamp == nil:
+		if !held {
+			mc.Finalizers = append(mc.Finalizers, finalizer)
 		}
 		return reconcile.Plan{Object: mc}
-	}
-	n := nextStep(s)
-	plan := n.plan()
-	if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
+	case !held:
 		// Others hold it: what was created for it in the meantime must not block them.
 		return plan
 	}
@@ -99,19 +102,16 @@ func Decide(s State) reconcile.Plan {
 		Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonDeletingError,
 		Message: "What belongs to the cluster cannot be deleted:",
 	}
-	condition := metav1.Condition{
-		Type:    clusterv1.ConditionDeleting,
-		Status:  metav1.ConditionFalse,
-		Reason:  clusterv1.ReasonResourceRemaining,
-		Message: n.remaining,
-	}
+	condition := *plan.OnFailure
 	switch {
 	case s.Fault != nil:
-		condition.Reason, condition.Message = clusterv1.ReasonDeletingError, "What belongs to the cluster cannot be deleted: "+s.Fault.Error()
-	case n.remaining == "":
+		condition.Message += " " + s.Fault.Error()
+	case remaining == "":
 		// The final state is not written: the object goes with its finalizer.
-		mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
+		mc.Finalizers = released
 		return plan
+	default:
+		condition.Reason, condition.Message = clusterv1.ReasonResourceRemaining, remaining
 	}
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, condition.Type)
 	if have == nil || have.Reason != condition.Reason || have.Message != condition.Message {
@@ -120,62 +120,38 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// release drops the finalizer when the gate is off.
-func release(s State) reconcile.Plan {
-	if s.Cluster == nil || !slices.Contains(s.Cluster.Finalizers, clusterv1.FinalizerResourceCleanup) {
-		return reconcile.Plan{}
-	}
-	mc := s.Cluster.DeepCopy()
-	mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
-	return reconcile.Plan{Object: mc}
-}
-
-// step is what to delete now, and a description of what is left; both are empty when nothing
-// is.
-type step struct {
-	deletes   []reconcile.Write
-	remaining string
-	// again is when to check again; zero waits for an event.
-	again time.Duration
-}
-
-func (n step) plan() reconcile.Plan {
-	return reconcile.Plan{Writes: n.deletes, RequeueAfter: n.again}
-}
-
-// nextStep returns the step for the first group with objects left: those with the lowest priority
-// are deleted, and the rest waits until they are gone.
-func nextStep(s State) step {
+// nextStep returns the plan for the first group with objects left, and describes what is left:
+// those with the lowest priority are deleted, and the rest waits until they are gone. Both are
+// empty when nothing is left.
+func nextStep(s State) (plan reconcile.Plan, remaining string) {
 	if s.Fault != nil {
 		// The caches may not show everything, so the first to delete is unknown.
-		return step{}
+		return plan, ""
 	}
 	if s.Behind {
-		return step{remaining: "looking up what belongs to the cluster", again: catchUp}
+		return reconcile.Plan{RequeueAfter: catchUp}, "looking up what belongs to the cluster"
 	}
-	for _, g := range s.Groups {
-		if len(g.Items) == 0 {
-			continue
-		}
-		lowest, pending := maxPriority+1, 0
-		for _, item := range g.Items {
-			lowest = min(lowest, priority(item.Priority))
-			if item.Deleting {
-				pending++
-			}
-		}
-		n := step{remaining: fmt.Sprintf("%d %s are left, %d of them wait for their finalizers", len(g.Items), g.Resource.Resource, pending)}
-		if !g.Watched {
-			n.again = lookAgain
-		}
-		for _, item := range g.Items {
-			if !item.Deleting && priority(item.Priority) == lowest {
-				n.deletes = append(n.deletes, reconcile.Remove{Target: reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID}})
-			}
-		}
-		return n
+	at := slices.IndexFunc(s.Groups, func(g Group) bool { return len(g.Items) > 0 })
+	if at < 0 {
+		return plan, ""
 	}
-	return step{}
+	g := s.Groups[at]
+	lowest, pending := maxPriority, 0
+	for _, item := range g.Items {
+		lowest = min(lowest, priority(item.Priority))
+		if item.Deleting {
+			pending++
+		}
+	}
+	if !g.Watched {
+		plan.RequeueAfter = lookAgain
+	}
+	for _, item := range g.Items {
+		if !item.Deleting && priority(item.Priority) == lowest {
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID}})
+		}
+	}
+	return plan, fmt.Sprintf("%d %s are left, %d of them wait for their finalizers", len(g.Items), g.Resource.Resource, pending)
 }
 
 // isClear reports whether it is certain that nothing is left.

@@ -26,11 +26,10 @@ func cluster(deleting bool, finalizers ...string) *clusterv1.ManagedCluster {
 	return mc
 }
 
-func groups(addons, works []Item) []Group {
-	order := defaultOrder()
+func groups(ofAddOns, ofWorks []Item) []Group {
 	return []Group{
-		{Resource: order[0], Items: addons, Watched: true},
-		{Resource: order[1], Items: works, Watched: true},
+		{Resource: addons, Items: ofAddOns, Watched: true},
+		{Resource: works, Items: ofWorks, Watched: true},
 	}
 }
 
@@ -232,7 +231,7 @@ func TestParseOrder(t *testing.T) {
 	})
 	require.Equal(t, []schema.GroupVersionResource{
 		{Version: "v1", Resource: "configmaps"},
-		defaultOrder()[0],
+		addons,
 		{Group: "example.com", Version: "v1", Resource: "things"},
 	}, order)
 	require.Len(t, bad, 7)

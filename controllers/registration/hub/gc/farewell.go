@@ -25,8 +25,7 @@ type farewell struct {
 	left map[types.UID]bool
 }
 
-// farewells holds one farewell per name. The zero value is ready to use; its methods are safe
-// for concurrent use.
+// farewells holds one farewell per name. Its methods are safe for concurrent use.
 type farewells struct {
 	mu     sync.Mutex
 	byName map[string]farewell
@@ -52,7 +51,7 @@ func (f *farewells) update(name string, cluster types.UID, change func(*farewell
 		known = farewell{cluster: cluster}
 	}
 	change(&known)
-	f.store(name, known)
+	f.byName[name] = known
 }
 
 // recordGone records that a cluster is gone. If nothing was left of it, it is forgotten: what
@@ -64,7 +63,7 @@ func (f *farewells) recordGone(name string, cluster types.UID) {
 		delete(f.byName, name)
 		return
 	}
-	f.store(name, farewell{cluster: cluster, gone: true})
+	f.byName[name] = farewell{cluster: cluster, gone: true}
 }
 
 // recordLeft records what a cluster that is gone left behind.
@@ -73,7 +72,7 @@ func (f *farewells) recordLeft(name string, cluster types.UID, left map[types.UI
 	defer f.mu.Unlock()
 	if known := f.byName[name]; known.gone && known.cluster == cluster {
 		known.left = left
-		f.store(name, known)
+		f.byName[name] = known
 	}
 }
 
@@ -94,12 +93,4 @@ func (f *farewells) recordNew(name string, cluster types.UID) {
 	if f.byName[name].cluster != cluster {
 		delete(f.byName, name)
 	}
-}
-
-// store stores known; the caller holds the lock.
-func (f *farewells) store(name string, known farewell) {
-	if f.byName == nil {
-		f.byName = map[string]farewell{}
-	}
-	f.byName[name] = known
 }

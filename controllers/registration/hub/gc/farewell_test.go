@@ -11,7 +11,7 @@ import (
 
 // A pass that began before a cluster was seen to go must not undo the record of that.
 func TestAClusterThatWentIsForgottenByItsOwnPassOnly(t *testing.T) {
-	var f farewells
+	f := farewells{byName: map[string]farewell{}}
 	before := f.get("c1")
 	f.recordGone("c1", "first")
 	f.forget("c1", before.cluster)
@@ -31,7 +31,7 @@ func TestAClusterThatWentIsForgottenByItsOwnPassOnly(t *testing.T) {
 }
 
 func TestAClusterOfWhichNothingWasLeftIsForgottenWhenItGoes(t *testing.T) {
-	var f farewells
+	f := farewells{byName: map[string]farewell{}}
 	f.update("c1", "first", func(f *farewell) { f.shown, f.clear = true, true })
 	f.recordGone("c1", "first")
 	require.Empty(t, f.byName)
@@ -47,7 +47,7 @@ func TestAClusterOfWhichNothingWasLeftIsForgottenWhenItGoes(t *testing.T) {
 }
 
 func TestWhatAClusterLeftBelongsToTheNextOneOfTheName(t *testing.T) {
-	var f farewells
+	f := farewells{byName: map[string]farewell{}}
 	f.recordGone("c1", "first")
 	f.recordNew("c1", "second")
 	require.Empty(t, f.byName)

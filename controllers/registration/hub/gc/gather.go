@@ -7,46 +7,37 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-
 var clusters = clusterv1.GroupVersion.WithResource("managedclusters")
-
-// pageSize is the page size of live lists.
-const pageSize = 500
 
 // gather reads the state of one cluster: from the caches and, for resources removed only by
 // configuration, from the API server while the cluster is being deleted. known is what was
 // recorded of the cluster of that name that is being deleted or gone.
-func (c *Controller) gather(ctx context.Context, name string, known farewell) (State, error) {
-	s := State{Name: name, Clean: c.config.Clean, Now: c.config.Clock.Now()}
-	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
-	if err == nil {
-		s.Cluster = mc
-	} else if !apierrors.IsNotFound(err) {
-		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
+func (c *Controller) gather(ctx context.Context, name string, known farewell) (s State, err error) {
+	s = State{Name: name, Clean: c.config.Clean, Now: c.config.Clock.Now()}
+	if s.Cluster, err = hub.FindCluster(ctx, c.reader, name); err != nil || (s.Cluster != nil && s.Cluster.DeletionTimestamp == nil) {
+		return s, err
 	}
-	if mc.DeletionTimestamp == nil && err == nil {
-		return s, nil
+	ns, err := hub.Find(ctx, c.reader, reconcile.Key{Name: name}, manager.Metadata(accept.NamespaceKind), manager.NotCopied)
+	if err != nil {
+		return s, err
 	}
-	ns := manager.Metadata(namespaceKind)
-	err = c.reader.Get(ctx, reconcile.Key{Name: name}, ns, manager.NotCopied)
-	if reconcile.IgnoreNotFound(err) != nil {
-		return s, fmt.Errorf("reading namespace %s: %w", name, err)
-	}
-	s.Owned = known.gone && err == nil && ns.Labels[clusterv1.LabelClusterName] == name
+	s.Owned = known.gone && ns != nil && ns.Labels[clusterv1.LabelClusterName] == name
 	if !s.Clean || (s.Cluster == nil && !s.Owned) {
 		return s, nil
 	}
@@ -55,16 +46,17 @@ func (c *Controller) gather(ctx context.Context, name string, known farewell) (S
 	} else {
 		s.Fault = c.readLeftBehind(ctx, &s, known)
 	}
-	if len(nextStep(s).deletes) == 0 && (s.isClear() || !known.clear) {
+	if next, _ := nextStep(s); len(next.Writes) == 0 && (s.isClear() || !known.clear) {
 		return s, nil
 	}
-	return s, c.confirm(ctx, &s)
+	err = c.confirm(ctx, &s)
+	return s, err
 }
 
 // readRemaining reads what is left of a cluster being deleted. Before its first result is
 // trusted, whether or not anything is left, the caches must be as new as the API server.
 func (c *Controller) readRemaining(ctx context.Context, s *State, known farewell) (err error) {
-	if s.Groups, err = c.readGroups(ctx, s.Name, anyItem); err != nil {
+	if s.Groups, err = c.readGroups(ctx, s.Name, nil); err != nil {
 		return err
 	}
 	if !isEmpty(s.Groups) && known.shown && known.cluster == s.Cluster.UID {
@@ -75,7 +67,7 @@ func (c *Controller) readRemaining(ctx context.Context, s *State, known farewell
 	}
 	c.farewells.update(s.Name, s.Cluster.UID, func(f *farewell) { f.shown = true })
 	// Objects the first read missed are in the cache now.
-	s.Groups, err = c.readGroups(ctx, s.Name, anyItem)
+	s.Groups, err = c.readGroups(ctx, s.Name, nil)
 	return err
 }
 
@@ -92,7 +84,7 @@ func (c *Controller) readLeftBehind(ctx context.Context, s *State, known farewel
 		for _, resource := range c.config.Order {
 			items, err := c.listItems(ctx, resource, s.Name)
 			if err != nil {
-				return fmt.Errorf("listing %s of cluster %s: %w", resource.Resource, s.Name, err)
+				return err
 			}
 			for _, item := range items {
 				left[item.UID] = true
@@ -100,23 +92,20 @@ func (c *Controller) readLeftBehind(ctx context.Context, s *State, known farewel
 		}
 		c.farewells.recordLeft(s.Name, known.cluster, left)
 	}
-	s.Groups, err = c.readGroups(ctx, s.Name, func(i Item) bool { return left[i.UID] })
+	s.Groups, err = c.readGroups(ctx, s.Name, left)
 	return err
 }
 
-// anyItem accepts every object of a namespace.
-func anyItem(Item) bool { return true }
-
-// readGroups reads the objects to remove that count, up to the first resource with any left: the
-// rest waits for those.
-func (c *Controller) readGroups(ctx context.Context, cluster string, counts func(Item) bool) ([]Group, error) {
+// readGroups reads the objects to remove, or those of them that are among left, up to the
+// first resource with any: the rest waits for those.
+func (c *Controller) readGroups(ctx context.Context, cluster string, left map[types.UID]bool) ([]Group, error) {
 	var out []Group
 	for _, resource := range c.config.Order {
 		items, err := c.listItems(ctx, resource, cluster)
 		if err != nil {
-			return out, fmt.Errorf("listing %s of cluster %s: %w", resource.Resource, cluster, err)
+			return out, err
 		}
-		items = slices.DeleteFunc(items, func(i Item) bool { return !counts(i) })
+		items = slices.DeleteFunc(items, func(i Item) bool { return left != nil && !left[i.UID] })
 		out = append(out, Group{Resource: resource, Items: items, Watched: resource == addons || resource == works})
 		if len(items) > 0 {
 			break
@@ -156,44 +145,35 @@ func (c *Controller) confirm(ctx context.Context, s *State) error {
 }
 
 // listItems lists the objects of one resource; a resource unknown to the API server has none.
-func (c *Controller) listItems(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]Item, error) {
-	var out []Item
+func (c *Controller) listItems(ctx context.Context, resource schema.GroupVersionResource, cluster string) (out []Item, err error) {
+	add := func(o runtime.Object) error {
+		out = append(out, itemOf(o.(metav1.Object)))
+		return nil
+	}
 	switch resource {
 	case addons:
-		list := &addonhealth.AddOnList{}
-		if err := c.reader.List(ctx, list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, itemOf(&list.Items[i]))
-		}
-		return out, nil
+		err = c.listCached(ctx, &addonhealth.AddOnList{}, cluster, add)
 	case works:
-		list := manager.MetadataList(ManifestWorkKind)
-		if err := c.reader.List(ctx, list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, itemOf(&list.Items[i]))
-		}
-		return out, nil
-	}
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := c.config.Client.Resource(resource).Namespace(namespace).List(ctx, options)
+		err = c.listCached(ctx, manager.MetadataList(ManifestWorkKind), cluster, add)
+	default:
+		err = pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.config.Client.Resource(resource).Namespace(cluster).List(ctx, o)
+		}).EachListItem(ctx, metav1.ListOptions{}, add)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, itemOf(&list.Items[i]))
-		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return out, nil
-		}
 	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s of cluster %s: %w", resource.Resource, cluster, err)
+	}
+	return out, nil
+}
+
+func (c *Controller) listCached(ctx context.Context, into manager.List, cluster string, add func(runtime.Object) error) error {
+	if err := c.reader.List(ctx, into, manager.InNamespace(cluster), manager.NotCopied); err != nil {
+		return err
+	}
+	return apimeta.EachListItem(into, add)
 }
 
 func itemOf(o metav1.Object) Item {

@@ -121,9 +121,6 @@ func (a *Arrivals) Each(f func(cluster string, b Beat)) {
 // are kept.
 func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
-	if err := coordinationv1.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("making the client of leases: %w", err)
-	}
 	client, err := leaseClient(config, scheme)
 	if err != nil {
 		return fmt.Errorf("making the client of leases: %w", err)
@@ -149,8 +146,12 @@ func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// leaseClient returns a client that knows leases and no other kind, like a typed client.
+// leaseClient returns a client that knows leases and no other kind, like a typed client, and
+// adds them to the scheme.
 func leaseClient(config *rest.Config, scheme *runtime.Scheme) (*rest.RESTClient, error) {
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
 	binary := rest.CopyConfig(config)
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -182,12 +183,10 @@ func (s store) Delete(obj any) error {
 func (s store) Replace(list []any, _ string) error {
 	present := make(map[string]bool, len(list))
 	for _, obj := range list {
-		if l, ok := obj.(*coordinationv1.Lease); ok {
-			present[l.Namespace] = true
-		}
 		if err := s.storeLease(obj); err != nil {
 			return err
 		}
+		present[obj.(*coordinationv1.Lease).Namespace] = true
 	}
 	var gone []string
 	s.Each(func(cluster string, _ Beat) {

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -103,18 +103,12 @@ func (c *Controller) observeCluster(old, current *clusterv1.ManagedCluster) {
 }
 
 func viewOf(mc *clusterv1.ManagedCluster) view {
-	v := view{grace: Grace(mc), skip: mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true"}
-	if clock := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced); clock != nil {
-		v.synced = clock.Status
-	}
-	return v
+	skip := mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true"
+	return view{grace: Grace(mc), synced: hub.StatusOf(mc, clusterv1.ConditionClockSynced), skip: skip}
 }
 
 func available(mc *clusterv1.ManagedCluster) metav1.ConditionStatus {
-	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable); c != nil {
-		return c.Status
-	}
-	return ""
+	return hub.StatusOf(mc, clusterv1.ConditionAvailable)
 }
 
 // observeBeat re-arms the wheel after a renewal, and wakes the loop only for the first one or if the
@@ -145,6 +139,18 @@ func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster
 	}
 	c.arm(mc)
 	return reconcile.Run(ctx, c.exec, mc, c.gather, Decide)
+}
+
+// gather adds what is known of the cluster's lease.
+func (c *Controller) gather(_ context.Context, mc *clusterv1.ManagedCluster) (State, error) {
+	s := State{Cluster: mc, Now: c.config.Clock.Now()}
+	if b, ok := c.config.Arrivals.Get(mc.Name); ok {
+		s.Beat = &b
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Told, s.Missed = c.told[mc.Name], c.missed[mc.Name]
+	return s, nil
 }
 
 // arm sets when the cluster must be evaluated next: at the end of its grace period or, while

@@ -60,26 +60,25 @@ func (s State) Expiry() time.Time {
 
 // Decide is pure: it evaluates one cluster.
 func Decide(s State) reconcile.Plan {
-	mc := s.Cluster.DeepCopy()
+	mc, grace := s.Cluster.DeepCopy(), Grace(s.Cluster)
 	plan := reconcile.Plan{Object: mc}
+	message := fmt.Sprintf("The cluster has not renewed its lease for %s", grace)
 	switch {
-	case s.Beat == nil && mc.DeletionTimestamp != nil:
+	case s.Beat != nil:
+		evaluateClock(s, mc)
+		if s.Now.Before(s.Expiry()) {
+			return plan
+		}
+	case mc.DeletionTimestamp != nil:
 		setUnknown(s, mc, &plan, "The lease of the cluster is gone")
 		return plan
-	case s.Beat == nil:
-		// The lease is about to be created, unless something prevents that.
-		if s.Missed.IsZero() || s.Now.Before(s.Missed.Add(Grace(mc))) {
-			return reconcile.Plan{}
-		}
-		setUnknown(s, mc, &plan, fmt.Sprintf("The cluster has had no lease for %s", Grace(mc)))
-		expireJoined(s, mc)
-		return plan
+	// The lease is about to be created, unless something prevents that.
+	case s.Missed.IsZero() || s.Now.Before(s.Missed.Add(grace)):
+		return reconcile.Plan{}
+	default:
+		message = fmt.Sprintf("The cluster has had no lease for %s", grace)
 	}
-	evaluateClock(s, mc)
-	if s.Now.Before(s.Expiry()) {
-		return plan
-	}
-	setUnknown(s, mc, &plan, fmt.Sprintf("The cluster has not renewed its lease for %s", Grace(mc)))
+	setUnknown(s, mc, &plan, message)
 	expireJoined(s, mc)
 	return plan
 }
@@ -120,30 +119,19 @@ func expireJoined(s State, mc *clusterv1.ManagedCluster) {
 // seen after a start of the hub says nothing about the clock, nor does a lease that was never
 // renewed.
 func evaluateClock(s State, mc *clusterv1.ManagedCluster) {
-	b := s.Beat
-	if mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true" {
-		setCondition(mc, s.Now, clockSynced())
-		return
-	}
-	skew := b.Arrived.Sub(b.Renewed)
-	if b.Renewed.IsZero() || (b.First && skew > 0) {
-		return
-	}
-	if skew.Abs() < Grace(mc) {
-		setCondition(mc, s.Now, clockSynced())
-		return
-	}
-	setCondition(mc, s.Now, metav1.Condition{
-		Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonManagedClusterClockOutOfSync,
-		Message: fmt.Sprintf("The clock of the cluster differs from the hub's by more than %s", Grace(mc)),
-	})
-}
-
-func clockSynced() metav1.Condition {
-	return metav1.Condition{
+	c := metav1.Condition{
 		Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterClockSynced,
 		Message: "The clocks of hub and cluster agree",
 	}
+	switch skew := s.Beat.Arrived.Sub(s.Beat.Renewed); {
+	case mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true":
+	case s.Beat.Renewed.IsZero() || (s.Beat.First && skew > 0):
+		return
+	case skew.Abs() >= Grace(mc):
+		c.Status, c.Reason = metav1.ConditionFalse, clusterv1.ReasonManagedClusterClockOutOfSync
+		c.Message = fmt.Sprintf("The clock of the cluster differs from the hub's by more than %s", Grace(mc))
+	}
+	setCondition(mc, s.Now, c)
 }
 
 // setCondition sets a condition unless it already has that status and reason.

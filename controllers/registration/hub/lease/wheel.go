@@ -14,60 +14,34 @@ import (
 const tick = time.Second
 
 // wheel calls back for names that are due, with one timer for all of them. A name has one due
-// time; a new one replaces it. Moving a name costs no more than map writes.
+// time; a new one replaces it. Moving a name costs one map write, a tick one look at each name.
 type wheel struct {
 	clock clock.WithTicker
 
-	mu    sync.Mutex
-	due   map[string]int64              // second when a name is due
-	slots map[int64]map[string]struct{} // names by second
-	last  int64
+	mu   sync.Mutex
+	due  map[string]int64 // second when a name is due
+	last int64            // second of the last tick
 }
 
 // newWheel makes an empty wheel.
 func newWheel(clk clock.WithTicker) *wheel {
-	return &wheel{clock: clk, due: map[string]int64{}, slots: map[int64]map[string]struct{}{}, last: clk.Now().Unix()}
+	return &wheel{clock: clk, due: map[string]int64{}, last: clk.Now().Unix()}
 }
 
 // Set makes name due at t, replacing its previous due time.
 func (w *wheel) Set(name string, t time.Time) {
-	// Computed from the time left, which stays correct when the clock is set.
-	now := w.clock.Now()
-	second := now.Add(t.Sub(now)).Unix() + 1
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if have, ok := w.due[name]; ok {
-		if have == second {
-			return
-		}
-		w.removeFromSlot(name, have)
-	}
-	second = max(second, w.last+1)
-	w.due[name] = second
-	slot := w.slots[second]
-	if slot == nil {
-		slot = map[string]struct{}{}
-		w.slots[second] = slot
-	}
-	slot[name] = struct{}{}
+	// Computed from the time left, which stays correct when the clock is set.
+	now := w.clock.Now()
+	w.due[name] = now.Add(t.Sub(now)).Unix() + 1
 }
 
 // Drop forgets name.
 func (w *wheel) Drop(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if have, ok := w.due[name]; ok {
-		w.removeFromSlot(name, have)
-		delete(w.due, name)
-	}
-}
-
-func (w *wheel) removeFromSlot(name string, second int64) {
-	slot := w.slots[second]
-	delete(slot, name)
-	if len(slot) == 0 {
-		delete(w.slots, second)
-	}
+	delete(w.due, name)
 }
 
 // Run calls ring for each name that is due, until ctx ends.
@@ -86,29 +60,20 @@ func (w *wheel) Run(ctx context.Context, ring func(name string)) error {
 	}
 }
 
-// takeDue removes and returns the names that are due.
+// takeDue removes and returns the names that are due. If the clock was set back, every name is
+// due, and gets set again.
 func (w *wheel) takeDue() []string {
 	now := w.clock.Now().Unix()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []string
-	if now < w.last {
-		// The clock was set back: every name is due and gets set again.
-		for name := range w.due {
-			out = append(out, name)
-		}
-		clear(w.due)
-		clear(w.slots)
-		w.last = now
-		return out
-	}
-	for second := w.last + 1; second <= now; second++ {
-		for name := range w.slots[second] {
-			delete(w.due, name)
-			out = append(out, name)
-		}
-		delete(w.slots, second)
-	}
+	back := now < w.last
 	w.last = now
+	var out []string
+	for name, second := range w.due {
+		if back || second <= now {
+			out = append(out, name)
+			delete(w.due, name)
+		}
+	}
 	return out
 }

@@ -3,11 +3,13 @@
 package membership
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -36,10 +38,8 @@ type Index struct {
 	mu       sync.RWMutex
 	clusters map[string]*cluster
 	sets     map[string]*set
-	// selecting are the sets with a selector; asking are the same sets by the label keys
-	// their selectors use.
-	selecting map[string]*set
-	asking    map[string]map[string]*set
+	// asking are the sets with a selector, by the label keys it uses.
+	asking groups
 	// labelled are the clusters by the value of their set label, including sets that do not
 	// exist.
 	labelled groups
@@ -51,7 +51,7 @@ type Index struct {
 	evaluated int
 }
 
-type names map[string]struct{}
+type names = sets.Set[string]
 
 // groups are names by key; a group without names is dropped, and the empty key is ignored.
 type groups map[string]names
@@ -63,11 +63,11 @@ func (g groups) add(key, name string) {
 	if g[key] == nil {
 		g[key] = names{}
 	}
-	g[key][name] = struct{}{}
+	g[key].Insert(name)
 }
 
 func (g groups) remove(key, name string) {
-	if delete(g[key], name); len(g[key]) == 0 {
+	if g[key].Delete(name); len(g[key]) == 0 {
 		delete(g, key)
 	}
 }
@@ -93,8 +93,8 @@ type set struct {
 // newIndex makes an index that watches nothing; loops use New.
 func newIndex() *Index {
 	return &Index{
-		clusters: map[string]*cluster{}, sets: map[string]*set{}, selecting: map[string]*set{}, asking: map[string]map[string]*set{},
-		labelled: groups{}, bound: groups{}, binding: groups{},
+		clusters: map[string]*cluster{}, sets: map[string]*set{},
+		asking: groups{}, labelled: groups{}, bound: groups{}, binding: groups{},
 	}
 }
 
@@ -136,11 +136,8 @@ func (x *Index) Set(old, current *clusterv1beta2.ManagedClusterSet) {
 // is being deleted, or whose name is not that of its set, binds nothing.
 func (x *Index) Binding(old, current *clusterv1beta2.ManagedClusterSetBinding) {
 	x.update(func(n *news) {
-		b, binds := current, true
-		if b == nil {
-			b, binds = old, false
-		}
-		x.setBinding(n, b.Namespace, b.Name, binds && b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name)
+		b := cmp.Or(current, old)
+		x.setBinding(n, b.Namespace, b.Name, current != nil && b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name)
 	})
 }
 
@@ -177,35 +174,30 @@ func (x *Index) putCluster(n *news, name string, now tags) {
 		}
 	}
 	if fresh {
-		for _, s := range x.selecting {
-			x.evaluate(n, s, name)
+		for _, s := range x.sets {
+			if s.how.Selector != nil {
+				x.evaluate(n, s, name)
+			}
 		}
 		return
 	}
-	for key := range changedKeys(before, now) {
-		for _, s := range x.asking[key] {
-			x.evaluate(n, s, name)
+	for _, key := range changedKeys(before, now) {
+		for s := range x.asking[key] {
+			x.evaluate(n, x.sets[s], name)
 		}
 	}
 }
 
 // changedKeys returns the keys whose values differ.
-func changedKeys(a, b tags) names {
-	var out names
-	note := func(key string) {
-		if out == nil {
-			out = names{}
-		}
-		out[key] = struct{}{}
-	}
+func changedKeys(a, b tags) (out []string) {
 	for _, l := range a {
 		if other, ok := b.Lookup(l.key.Value()); !ok || other != l.value.Value() {
-			note(l.key.Value())
+			out = append(out, l.key.Value())
 		}
 	}
 	for _, l := range b {
 		if !a.Has(l.key.Value()) {
-			note(l.key.Value())
+			out = append(out, l.key.Value())
 		}
 	}
 	return out
@@ -229,7 +221,7 @@ func (x *Index) join(n *news, s *set, name string) {
 	}
 	c.sets = slices.Insert(c.sets, at, s.name)
 	if !s.how.Exclusive {
-		s.members[name] = struct{}{}
+		s.members.Insert(name)
 	}
 	n.members = append(n.members, [2]string{s.name, name})
 }
@@ -241,7 +233,7 @@ func (x *Index) leave(n *news, s *set, name string) {
 		return
 	}
 	c.sets = slices.Delete(c.sets, at, at+1)
-	delete(s.members, name)
+	s.members.Delete(name)
 	n.members = append(n.members, [2]string{s.name, name})
 }
 
@@ -306,23 +298,14 @@ func (x *Index) reselect(n *news, s *set, current *clusterv1beta2.ManagedCluster
 	if !s.how.Exclusive {
 		s.members = after
 	}
-	for name := range before {
-		if _, stays := after[name]; !stays {
-			x.leave(n, s, name)
-		}
+	for name := range before.Difference(after) {
+		x.leave(n, s, name)
 	}
 	for name := range after {
 		x.join(n, s, name)
 	}
-	if s.how.Selector == nil {
-		return
-	}
-	x.selecting[s.name] = s
 	for _, key := range s.how.Keys {
-		if x.asking[key] == nil {
-			x.asking[key] = map[string]*set{}
-		}
-		x.asking[key][s.name] = s
+		x.asking.add(key, s.name)
 	}
 }
 
@@ -338,7 +321,7 @@ func (x *Index) findMembers(s *set) names {
 	for name, c := range x.clusters {
 		x.evaluated++
 		if s.how.Selector.Matches(c.labels) {
-			out[name] = struct{}{}
+			out.Insert(name)
 		}
 	}
 	return out
@@ -346,24 +329,24 @@ func (x *Index) findMembers(s *set) names {
 
 // deselect forgets which labels a set's selector uses.
 func (x *Index) deselect(s *set) {
-	delete(x.selecting, s.name)
 	for _, key := range s.how.Keys {
-		if delete(x.asking[key], s.name); len(x.asking[key]) == 0 {
-			delete(x.asking, key)
-		}
+		x.asking.remove(key, s.name)
 	}
 }
 
-// members returns the members of a set; the map belongs to the index.
+// members returns the members of a set, which may be nil; the map belongs to the index.
 func (x *Index) members(s *set) names {
-	if s.how.Exclusive {
+	switch {
+	case s == nil:
+		return nil
+	case s.how.Exclusive:
 		return x.labelled[s.name]
 	}
 	return s.members
 }
 
 func (x *Index) setBinding(n *news, namespace, name string, binds bool) {
-	if _, bound := x.bound[namespace][name]; bound == binds {
+	if x.bound[namespace].Has(name) == binds {
 		return
 	}
 	if binds {

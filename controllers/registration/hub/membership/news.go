@@ -15,28 +15,19 @@ func (x *Index) update(f func(*news)) {
 	f(n)
 	x.mu.Unlock()
 	for _, l := range x.listeners {
-		callEach(n.objects, l.Object)
-		callEach(n.presence, l.Presence)
-		callEach(n.namespaces, l.Namespaces)
-		callPairs(n.members, l.Member)
-		callPairs(n.bindings, l.Binding)
+		each(n.objects, l.Object != nil, l.Object)
+		each(n.presence, l.Presence != nil, l.Presence)
+		each(n.namespaces, l.Namespaces != nil, l.Namespaces)
+		each(n.members, l.Member != nil, func(p [2]string) { l.Member(p[0], p[1]) })
+		each(n.bindings, l.Binding != nil, func(p [2]string) { l.Binding(p[0], p[1]) })
 	}
 }
 
-func callEach(list []string, f func(string)) {
-	if f == nil {
-		return
-	}
-	for _, name := range list {
-		f(name)
-	}
-}
-
-func callPairs(list [][2]string, f func(a, b string)) {
-	if f == nil {
-		return
-	}
-	for _, p := range list {
-		f(p[0], p[1])
+// each calls f with each entry of a list, if that is wanted.
+func each[T any](list []T, wanted bool, f func(T)) {
+	if wanted {
+		for _, entry := range list {
+			f(entry)
+		}
 	}
 }

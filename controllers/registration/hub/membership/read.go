@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
@@ -25,33 +27,21 @@ func (x *Index) Size(name string) (int, error) {
 func (x *Index) Members(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s := x.sets[name]
-	if s == nil {
-		return nil
-	}
-	return sortedNames(x.members(s))
+	return sets.List(x.members(x.sets[name]))
 }
 
 // Bound returns the namespaces bound to a set of that name, whether or not it exists, sorted.
 func (x *Index) Bound(set string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return sortedNames(x.binding[set])
+	return sets.List(x.binding[set])
 }
 
 // Reaches reports whether a namespace is bound to an existing set that contains the cluster.
 func (x *Index) Reaches(namespace, name string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	c := x.clusters[name]
-	if c == nil {
-		return false
-	}
-	bound := x.bound[namespace]
-	return slices.ContainsFunc(c.sets, func(set string) bool {
-		_, ok := bound[set]
-		return ok
-	})
+	return slices.ContainsFunc(x.setsOf(name), x.bound[namespace].Has)
 }
 
 // Reaching returns the namespaces bound to a set that contains the cluster, without
@@ -59,17 +49,11 @@ func (x *Index) Reaches(namespace, name string) bool {
 func (x *Index) Reaching(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	c := x.clusters[name]
-	if c == nil {
-		return nil
-	}
 	all := names{}
-	for _, set := range c.sets {
-		for namespace := range x.binding[set] {
-			all[namespace] = struct{}{}
-		}
+	for _, set := range x.setsOf(name) {
+		maps.Copy(all, x.binding[set])
 	}
-	return sortedNames(all)
+	return sets.List(all)
 }
 
 // Reached returns the clusters of the sets a namespace is bound to, without duplicates,
@@ -79,11 +63,9 @@ func (x *Index) Reached(namespace string) []string {
 	defer x.mu.RUnlock()
 	all := names{}
 	for name := range x.bound[namespace] {
-		if s := x.sets[name]; s != nil {
-			maps.Copy(all, x.members(s))
-		}
+		maps.Copy(all, x.members(x.sets[name]))
 	}
-	return sortedNames(all)
+	return sets.List(all)
 }
 
 // Managed returns the namespaces that a cluster's sets want on it, sorted by set, then by
@@ -91,12 +73,8 @@ func (x *Index) Reached(namespace string) []string {
 func (x *Index) Managed(name string) []clusterv1.ClusterSetManagedNamespace {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	c := x.clusters[name]
-	if c == nil {
-		return nil
-	}
 	var out []clusterv1.ClusterSetManagedNamespace
-	for _, set := range c.sets {
+	for _, set := range x.setsOf(name) {
 		for _, namespace := range x.sets[set].namespaces {
 			out = append(out, clusterv1.ClusterSetManagedNamespace{
 				ClusterSet: set, ManagedNamespaceConfig: clusterv1.ManagedNamespaceConfig{Name: namespace},
@@ -106,11 +84,10 @@ func (x *Index) Managed(name string) []clusterv1.ClusterSetManagedNamespace {
 	return out
 }
 
-func sortedNames(n names) []string {
-	out := make([]string, 0, len(n))
-	for name := range n {
-		out = append(out, name)
+// setsOf returns the sets that a cluster is in; the slice belongs to the index.
+func (x *Index) setsOf(name string) []string {
+	if c := x.clusters[name]; c != nil {
+		return c.sets
 	}
-	slices.Sort(out)
-	return out
+	return nil
 }

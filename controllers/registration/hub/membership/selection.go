@@ -4,6 +4,7 @@ package membership
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,14 +66,12 @@ func byLabels(s *metav1.LabelSelector) (selection, error) {
 	if err != nil {
 		return selection{}, fmt.Errorf("spec.clusterSelector.labelSelector: %w", err)
 	}
-	selection := selection{Selector: selector}
+	keys := names{}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
-		selection.Keys = append(selection.Keys, r.Key())
+		keys.Insert(r.Key())
 	}
-	slices.Sort(selection.Keys)
-	selection.Keys = slices.Compact(selection.Keys)
-	return selection, nil
+	return selection{Selector: selector, Keys: slices.Sorted(maps.Keys(keys))}, nil
 }
 
 // explain returns the first faults of a selector and how to fix them.

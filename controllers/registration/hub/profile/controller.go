@@ -3,110 +3,74 @@
 package profile
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // Name identifies the loop.
 const Name = "cluster.profile"
 
-const workers = 4
-
 // resource is the resource of the profiles.
 var resource = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
-
-// Config configures the loop.
-type Config struct {
-	// Client sends all writes.
-	Client dynamic.Interface
-	// Clock is the executor's clock.
-	Clock clock.PassiveClock
-	// Index has the sets of clusters and the namespaces bound to them.
-	Index *membership.Index
-}
 
 // Controller is the loop.
 type Controller struct {
 	reader manager.Reader
 	index  *membership.Index
 	exec   *reconcile.Executor
-	queue  *reconcile.Queue
-
-	mu sync.Mutex
-	// told are the profiles of other managers that were reported.
-	told map[reconcile.Key]types.UID
+	// told holds the UIDs of the profiles of other managers that were reported and are in the way.
+	told sync.Map
 }
 
-// Register adds the loop to m. The API must be served.
-func Register(m *manager.Manager, c Config) {
-	controller := &Controller{
-		reader: m.Reader(),
-		index:  c.Index,
-		exec:   reconcile.NewExecutor(c.Client, Name, c.Clock),
-		queue:  reconcile.NewQueue(Name),
-		told:   map[reconcile.Key]types.UID{},
+// Register adds the loop to m; index has the sets of clusters and the namespaces bound to
+// them. The API must be served.
+func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock, index *membership.Index) {
+	controller := &Controller{reader: m.Reader(), index: index, exec: reconcile.NewExecutor(client, Name, clk)}
+	queue := reconcile.NewQueue(Name)
+	add := func(namespaces, clusters []string) {
+		for _, namespace := range namespaces {
+			for _, cluster := range clusters {
+				queue.Add(reconcile.Key{Namespace: namespace, Name: cluster})
+			}
+		}
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:
-			controller.enqueueCluster(old.Name)
+			add(index.Reaching(old.Name), []string{old.Name})
 		case old == nil || old.UID != current.UID || shownChanged(old, current):
-			controller.enqueueCluster(current.Name)
+			add(index.Reaching(current.Name), []string{current.Name})
 		}
 	})
 	manager.Watch(m, &multiclusterv1alpha1.ClusterProfile{}, func(old, current *multiclusterv1alpha1.ClusterProfile) {
-		if current == nil {
-			current = old
-		}
-		controller.queue.Add(reconcile.KeyOf(current))
+		queue.Add(reconcile.KeyOf(cmp.Or(current, old)))
 	})
 	manager.Watch(m, manager.Metadata(accept.NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
 		// A binding may be seen before its namespace.
 		if old == nil {
-			controller.enqueueNamespace(current.Name)
+			add([]string{current.Name}, index.Reached(current.Name))
 		}
 	})
-	c.Index.Listen(membership.Listener{
-		Member: func(set, cluster string) {
-			for _, namespace := range c.Index.Bound(set) {
-				controller.queue.Add(reconcile.Key{Namespace: namespace, Name: cluster})
-			}
-		},
-		Binding: func(namespace, set string) {
-			for _, cluster := range c.Index.Members(set) {
-				controller.queue.Add(reconcile.Key{Namespace: namespace, Name: cluster})
-			}
-		},
+	index.Listen(membership.Listener{
+		Member:  func(set, cluster string) { add(index.Bound(set), []string{cluster}) },
+		Binding: func(namespace, set string) { add([]string{namespace}, index.Members(set)) },
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
-}
-
-// enqueueCluster enqueues the profiles of a cluster.
-func (c *Controller) enqueueCluster(cluster string) {
-	for _, namespace := range c.index.Reaching(cluster) {
-		c.queue.Add(reconcile.Key{Namespace: namespace, Name: cluster})
-	}
-}
-
-// enqueueNamespace enqueues the profiles in a namespace.
-func (c *Controller) enqueueNamespace(name string) {
-	for _, cluster := range c.index.Reached(name) {
-		c.queue.Add(reconcile.Key{Namespace: name, Name: cluster})
-	}
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: controller.Reconcile}, queue)
 }
 
 // shownChanged reports whether anything changed that a profile shows.
@@ -129,56 +93,47 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	before := state.Profile
 	if before == nil {
-		before = &multiclusterv1alpha1.ClusterProfile{
-			TypeMeta:   metav1.TypeMeta{APIVersion: multiclusterv1alpha1.GroupVersion.String(), Kind: "ClusterProfile"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		}
+		before = emptyProfile(key)
 	}
 	result, err := c.exec.Execute(ctx, before, Decide(state))
-	if err == nil {
-		c.recordTaken(state)
+	switch {
+	case err != nil:
+	case state.isNameTaken():
+		c.told.Store(key, state.Profile.UID)
+	default:
+		c.told.Delete(key)
 	}
 	return result, err
 }
 
-// recordTaken records that another manager's profile was reported, while it is in the way.
-func (c *Controller) recordTaken(s State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.isNameTaken() {
-		c.told[s.Key] = s.Profile.UID
-		return
+// gather reads one profile and its cluster from the caches.
+func (c *Controller) gather(ctx context.Context, key reconcile.Key) (s State, err error) {
+	s = State{Key: key, Reached: c.index.Reaches(key.Namespace, key.Name)}
+	if s.Cluster, err = hub.FindCluster(ctx, c.reader, key.Name, manager.NotCopied); err != nil {
+		return s, err
 	}
-	delete(c.told, s.Key)
+	if s.Profile, err = hub.Find(ctx, c.reader, key, &multiclusterv1alpha1.ClusterProfile{}); err != nil {
+		return s, err
+	}
+	if s.Profile != nil {
+		told, _ := c.told.Load(key)
+		s.Told = told == s.Profile.UID
+	}
+	namespace := reconcile.Key{Name: key.Namespace}
+	ns, err := hub.Find(ctx, c.reader, namespace, manager.Metadata(accept.NamespaceKind), manager.NotCopied)
+	s.Open = ns != nil && ns.DeletionTimestamp == nil
+	return s, err
 }
 
-// gather reads one profile and its cluster from the caches.
-func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, error) {
-	s := State{Key: key, Reached: c.index.Reaches(key.Namespace, key.Name)}
-	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, reconcile.Key{Name: key.Name}, mc, manager.NotCopied)
-	if reconcile.IgnoreNotFound(err) != nil {
-		return s, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
-	}
-	if err == nil {
-		s.Cluster = mc
-	}
-	profile := &multiclusterv1alpha1.ClusterProfile{}
-	err = c.reader.Get(ctx, key, profile)
-	if reconcile.IgnoreNotFound(err) != nil {
-		return s, fmt.Errorf("reading clusterprofile %s: %w", key, err)
-	}
-	if err == nil {
-		s.Profile = profile
-		c.mu.Lock()
-		s.Told = c.told[key] == profile.UID
-		c.mu.Unlock()
-	}
-	ns := manager.Metadata(accept.NamespaceKind)
-	err = c.reader.Get(ctx, reconcile.Key{Name: key.Namespace}, ns, manager.NotCopied)
-	if reconcile.IgnoreNotFound(err) != nil {
-		return s, fmt.Errorf("reading namespace %s: %w", key.Namespace, err)
-	}
-	s.Open = err == nil && ns.DeletionTimestamp == nil
-	return s, nil
+// removal is the id of the loop that removes profiles; it has one key.
+const removal = "cluster.profile-removal"
+
+// Remove adds to m a loop that deletes this project's profiles once, for when the gate is
+// off. Failures are retried.
+func Remove(m *manager.Manager, c dynamic.Interface) {
+	queue := reconcile.NewQueue(removal)
+	queue.Add(reconcile.Key{Name: "all"})
+	m.Add(reconcile.Loop{Name: removal, Reconcile: func(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+		return reconcile.Result{}, teardown.Profiles(ctx, c)
+	}}, queue)
 }

@@ -35,38 +35,34 @@ type State struct {
 // cluster to be shown.
 const reasonTaken = "ClusterProfileNameTaken"
 
+// isWanted reports whether the cluster is to be shown in the namespace.
+func (s State) isWanted() bool {
+	return s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil
+}
+
 // isNameTaken reports whether another manager's profile keeps a cluster from being shown.
 func (s State) isNameTaken() bool {
-	return s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil &&
-		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !isOurs(s.Profile)
+	return s.isWanted() && s.Profile != nil && s.Profile.DeletionTimestamp == nil && !isOurs(s.Profile)
 }
 
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
-	wanted := s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil
 	switch {
-	case s.Profile == nil && wanted && s.Open:
+	case s.Profile == nil && s.isWanted() && s.Open:
 		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: newProfile(s), Lenient: true}}}
-	case s.isNameTaken():
-		if s.Told {
-			return reconcile.Plan{}
-		}
+	case s.isNameTaken() && !s.Told:
 		return reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: reasonTaken, Message: fmt.Sprintf(
 			"ClusterProfile %s belongs to manager %q; cluster %s is not shown in namespace %s until that profile is removed or renamed",
 			s.Key, s.Profile.Spec.ClusterManager.Name, s.Key.Name, s.Key.Namespace)}}}
 	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !isOurs(s.Profile):
 		return reconcile.Plan{}
-	case !wanted:
+	case !s.isWanted():
 		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Remove{Target: reconcile.Target{
 			Resource: resource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Profile.UID,
 		}}}}
 	}
 	profile := s.Profile.DeepCopy()
-	if profile.Labels == nil {
-		profile.Labels = map[string]string{}
-	}
-	setLabels(profile.Labels, s.Cluster)
-	profile.Spec.DisplayName = s.Cluster.Name
+	setMeta(profile, s.Cluster)
 	setStatus(profile, s.Cluster)
 	return reconcile.Plan{Object: profile}
 }
@@ -80,23 +76,28 @@ func isOurs(p *multiclusterv1alpha1.ClusterProfile) bool {
 
 // newProfile returns a profile to create; its status is written once it exists.
 func newProfile(s State) *multiclusterv1alpha1.ClusterProfile {
-	p := &multiclusterv1alpha1.ClusterProfile{
-		TypeMeta:   metav1.TypeMeta{APIVersion: multiclusterv1alpha1.GroupVersion.String(), Kind: "ClusterProfile"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Key.Namespace, Name: s.Key.Name, Labels: map[string]string{}},
-	}
-	p.Spec.DisplayName = s.Cluster.Name
+	p := emptyProfile(s.Key)
 	p.Spec.ClusterManager.Name = multiclusterv1alpha1.ManagerName
-	setLabels(p.Labels, s.Cluster)
+	setMeta(p, s.Cluster)
 	return p
 }
 
-func setLabels(labels map[string]string, mc *clusterv1.ManagedCluster) {
-	labels[multiclusterv1alpha1.LabelClusterManager] = multiclusterv1alpha1.ManagerName
-	labels[clusterv1.LabelClusterName] = mc.Name
+func emptyProfile(key reconcile.Key) *multiclusterv1alpha1.ClusterProfile {
+	return &multiclusterv1alpha1.ClusterProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: multiclusterv1alpha1.GroupVersion.String(), Kind: "ClusterProfile"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+	}
+}
+
+// setMeta sets the labels and the display name.
+func setMeta(p *multiclusterv1alpha1.ClusterProfile, mc *clusterv1.ManagedCluster) {
+	p.Spec.DisplayName = mc.Name
+	metav1.SetMetaDataLabel(&p.ObjectMeta, multiclusterv1alpha1.LabelClusterManager, multiclusterv1alpha1.ManagerName)
+	metav1.SetMetaDataLabel(&p.ObjectMeta, clusterv1.LabelClusterName, mc.Name)
 	if set := mc.Labels[clusterv1.LabelClusterSet]; set != "" {
-		labels[multiclusterv1alpha1.LabelClusterSet] = set
+		metav1.SetMetaDataLabel(&p.ObjectMeta, multiclusterv1alpha1.LabelClusterSet, set)
 	} else {
-		delete(labels, multiclusterv1alpha1.LabelClusterSet)
+		delete(p.Labels, multiclusterv1alpha1.LabelClusterSet)
 	}
 }
 

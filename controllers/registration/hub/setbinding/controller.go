@@ -4,12 +4,12 @@ package setbinding
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
@@ -19,55 +19,26 @@ import (
 // Name identifies the loop.
 const Name = "setbinding.bound"
 
-const workers = 2
-
-// Config configures the loop.
-type Config struct {
-	// Client sends all writes.
-	Client dynamic.Interface
-	// Clock stamps conditions.
-	Clock clock.PassiveClock
-	// Index has the bindings of sets.
-	Index *membership.Index
-}
-
-// Controller is the loop.
-type Controller struct {
-	reader manager.Reader
-	clock  clock.PassiveClock
-	exec   *reconcile.Executor
-}
-
-// Register adds the loop to m.
-func Register(m *manager.Manager, c Config) {
-	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
-	queue := reconcile.NewQueue(Name)
+// Register adds the loop to m; index has the bindings of sets.
+func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock, index *membership.Index) {
+	exec, queue := reconcile.NewExecutor(client, Name, clk), reconcile.NewQueue(Name)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, func(old, current *clusterv1beta2.ManagedClusterSetBinding) {
 		if current != nil && (old == nil || old.Generation != current.Generation || !reflect.DeepEqual(old.Status, current.Status)) {
 			queue.Add(reconcile.KeyOf(current))
 		}
 	})
-	c.Index.Listen(membership.Listener{Presence: func(set string) {
-		for _, namespace := range c.Index.Bound(set) {
+	index.Listen(membership.Listener{Presence: func(set string) {
+		for _, namespace := range index.Bound(set) {
 			queue.Add(reconcile.Key{Namespace: namespace, Name: set})
 		}
 	}})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
-}
-
-// Reconcile brings the condition of one binding up to date.
-func (c *Controller) Reconcile(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (reconcile.Result, error) {
-	return reconcile.Run(ctx, c.exec, binding, c.gather, Decide)
-}
-
-func (c *Controller) gather(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (State, error) {
-	s := State{Binding: binding, Now: c.clock.Now()}
-	set := &clusterv1beta2.ManagedClusterSet{}
-	err := c.reader.Get(ctx, reconcile.Key{Name: binding.Spec.ClusterSet}, set, manager.NotCopied)
-	if reconcile.IgnoreNotFound(err) != nil {
-		return s, fmt.Errorf("reading managedclusterset %s: %w", binding.Spec.ClusterSet, err)
+	gather := func(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (State, error) {
+		name := reconcile.Key{Name: binding.Spec.ClusterSet}
+		set, err := hub.Find(ctx, m.Reader(), name, &clusterv1beta2.ManagedClusterSet{}, manager.NotCopied)
+		return State{Binding: binding, Now: clk.Now(), Exists: set != nil, Deleting: set != nil && set.DeletionTimestamp != nil}, err
 	}
-	s.Exists = err == nil
-	s.Deleting = s.Exists && set.DeletionTimestamp != nil
-	return s, nil
+	pass := func(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (reconcile.Result, error) {
+		return reconcile.Run(ctx, exec, binding, gather, Decide)
+	}
+	m.Add(reconcile.Loop{Name: Name, Workers: 2, Reconcile: manager.For(m.Reader(), pass, nil)}, queue)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
@@ -28,13 +27,10 @@ func Decide(s State) reconcile.Plan {
 	if s.Binding.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
-	c := boundCondition(s)
-	have := apimeta.FindStatusCondition(s.Binding.Status.Conditions, c.Type)
-	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {
+	binding := s.Binding.DeepCopy()
+	if !reconcile.SetCondition(&binding.Status.Conditions, boundCondition(s), s.Now) {
 		return reconcile.Plan{}
 	}
-	binding := s.Binding.DeepCopy()
-	reconcile.SetCondition(&binding.Status.Conditions, c, s.Now)
 	return reconcile.Plan{Object: binding}
 }
 

@@ -13,12 +13,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State holds everything a decision needs.
-type State struct {
-	// Cluster is the ManagedCluster.
-	Cluster *clusterv1.ManagedCluster
-}
-
 // wantedTaint returns the key of the taint for these conditions; empty for none.
 func wantedTaint(conditions []metav1.Condition) string {
 	c := apimeta.FindStatusCondition(conditions, clusterv1.ConditionAvailable)
@@ -35,17 +29,16 @@ func wantedTaint(conditions []metav1.Condition) string {
 // hasRightTaints reports whether a cluster already has the taints it should have, as nearly all
 // clusters found at startup do.
 func hasRightTaints(mc *clusterv1.ManagedCluster) bool {
-	after, decided := Decide(State{Cluster: mc}).Object.(*clusterv1.ManagedCluster)
+	after, decided := Decide(mc).Object.(*clusterv1.ManagedCluster)
 	return !decided || reflect.DeepEqual(after.Spec.Taints, mc.Spec.Taints)
 }
 
 // Decide is pure: it adds the correct taint and removes the other one.
-func Decide(s State) reconcile.Plan {
-	if s.Cluster.DeletionTimestamp != nil {
+func Decide(current *clusterv1.ManagedCluster) reconcile.Plan {
+	if current.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
-	wanted := wantedTaint(s.Cluster.Status.Conditions)
-	mc := s.Cluster.DeepCopy()
+	wanted, mc := wantedTaint(current.Status.Conditions), current.DeepCopy()
 	has := false
 	mc.Spec.Taints = slices.DeleteFunc(mc.Spec.Taints, func(t clusterv1.Taint) bool {
 		ours := t.Key == clusterv1.TaintUnreachable || t.Key == clusterv1.TaintUnavailable

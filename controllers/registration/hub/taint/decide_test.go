@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 				mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: tc.available}}
 			}
 			before := mc.DeepCopy()
-			plan := Decide(State{Cluster: mc})
+			plan := Decide(mc)
 			require.Equal(t, tc.want, plan.Object.(*clusterv1.ManagedCluster).Spec.Taints)
 			require.Equal(t, before, mc)
 		})
@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 func TestAClusterThatGoesIsLeftAlone(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{}
 	mc.DeletionTimestamp = &metav1.Time{}
-	require.Nil(t, Decide(State{Cluster: mc}).Object)
+	require.Nil(t, Decide(mc).Object)
 }
 
 func TestRight(t *testing.T) {
