@@ -63,22 +63,30 @@ func (a *Applier) As(executor dynamic.Interface) *Applier {
 	return &Applier{client: a.client, executor: executor, served: a.served}
 }
 
-// writer returns the client that writes contents.
-func (a *Applier) writer() dynamic.Interface {
-	if a.executor != nil {
-		return a.executor
-	}
-	return a.client
-}
+// sender sends one request and returns the object that the answer holds, if any.
+type sender func(context.Context, dynamic.ResourceInterface) (*unstructured.Unstructured, error)
 
 // sendOwn sends a request with our own rights, and again as the executor if we may not
 // send it.
-func (a *Applier) sendOwn(gvr schema.GroupVersionResource, namespace string, send func(dynamic.ResourceInterface) error) error {
-	err := send(a.client.Resource(gvr).Namespace(namespace))
+func (a *Applier) sendOwn(ctx context.Context, gvr schema.GroupVersionResource, namespace string, send sender) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := send(ctx, a.client.Resource(gvr).Namespace(namespace))
 	if apierrors.IsForbidden(err) && a.executor != nil {
-		return send(a.executor.Resource(gvr).Namespace(namespace))
+		return send(ctx, a.executor.Resource(gvr).Namespace(namespace))
 	}
-	return err
+	return live, err
+}
+
+// write sends a request that writes contents, as the executor if there is one.
+func (a *Applier) write(ctx context.Context, r Request, send sender) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	client := a.client
+	if a.executor != nil {
+		client = a.executor
+	}
+	return send(ctx, client.Resource(r.Resource).Namespace(r.Object.GetNamespace()))
 }
 
 // Request is one object to bring to the state that a work declares.
@@ -117,8 +125,13 @@ type Result struct {
 	Replaced bool
 }
 
-// resultOf returns the Result of an apply that left the object as live.
-func resultOf(live *unstructured.Unstructured) Result { return Result{Seen: See(live), Live: live} }
+// resultOf returns the Result of an apply that left the object as live, nil for none.
+func resultOf(live *unstructured.Unstructured) Result {
+	if live == nil {
+		return Result{}
+	}
+	return Result{Seen: See(live), Live: live}
+}
 
 // ConflictError means that other field managers own fields that the work declares without
 // force. It resolves when they give the fields up, so there is no reason to retry before
@@ -143,12 +156,8 @@ func (e *DeletingError) Error() string {
 
 // Observe reads the live object; nil without an error means that there is none.
 func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	var live *unstructured.Unstructured
-	err := a.sendOwn(gvr, namespace, func(api dynamic.ResourceInterface) (err error) {
-		live, err = api.Get(ctx, name, metav1.GetOptions{})
-		return err
+	live, err := a.sendOwn(ctx, gvr, namespace, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err) && isObjectMissing(err):
@@ -161,9 +170,15 @@ func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, 
 
 // isObjectMissing distinguishes a missing object from a path that is not served: the API
 // server names the object only in the first case.
-func isObjectMissing(err error) bool {
+func isObjectMissing(err error) bool { return detailsOf(err).Name != "" }
+
+// detailsOf returns the details of an API server's error; none for any other error.
+func detailsOf(err error) metav1.StatusDetails {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return metav1.StatusDetails{}
+	}
+	return *status.Status().Details
 }
 
 // IsNotServed reports whether err means that there is no such resource path: the
@@ -207,8 +222,7 @@ func same(a, b *unstructured.Unstructured) bool {
 
 // outdated reports whether an error may come from an outdated observation.
 func outdated(err error) bool {
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
+	if errors.As(err, new(*ConflictError)) {
 		return false
 	}
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) ||
@@ -224,9 +238,6 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 	}
 	switch r.Options.Strategy {
 	case workv1.UpdateStrategyTypeReadOnly:
-		if r.Live == nil {
-			return Result{}, nil
-		}
 		return resultOf(r.Live), nil
 	case workv1.UpdateStrategyTypeCreateOnly:
 		return a.create(ctx, r)
@@ -238,18 +249,14 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 // create creates the object by a plain POST, which fails if the object exists.
 func (a *Applier) create(ctx context.Context, r Request) (Result, error) {
 	live, err := a.post(ctx, r, r.Object.DeepCopy(), metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
-	if err != nil {
-		return Result{}, err
-	}
-	return resultOf(live), nil
+	return resultOf(live), err
 }
 
 func (a *Applier) post(ctx context.Context, r Request, body *unstructured.Unstructured, o metav1.CreateOptions) (*unstructured.Unstructured, error) {
 	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), nil, r.Owner, r.Options.Owned))
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
-		Create(ctx, body, o)
+	return a.write(ctx, r, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Create(ctx, body, o)
+	})
 }
 
 // serverSide applies the manifest with the wanted owner references. Fields that an
@@ -262,7 +269,9 @@ func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
 	live, err := a.patchServerSide(ctx, r)
 	if err != nil {
 		if refusal, ok := refused(err); ok && r.Options.Strategy == workv1.UpdateStrategyTypeUpdate {
-			return a.merge(ctx, r, refusal)
+			result, err := a.merge(ctx, r)
+			result.Merged = refusal
+			return result, err
 		}
 		if replaceable(r, err) {
 			return a.replace(ctx, r)
@@ -318,41 +327,19 @@ func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured
 	if err != nil {
 		return nil, err
 	}
-	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
-	if err != nil {
-		return nil, fmt.Errorf("encoding the owners: %w", err)
-	}
-	metadata, _ := body.Object["metadata"].(map[string]any)
-	delete(metadata, "ownerReferences")
-	if len(owners) > 0 {
-		metadata["ownerReferences"] = owners
-	}
+	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
 	if r.Live != nil {
-		metadata["uid"] = string(r.Live.GetUID())
-		metadata["resourceVersion"] = r.Live.GetResourceVersion()
+		body.SetUID(r.Live.GetUID())
+		body.SetResourceVersion(r.Live.GetResourceVersion())
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
-		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: r.Options.Manager, Force: r.Options.Force})
-	if err != nil && isFieldConflict(err) {
+	live, err := a.write(ctx, r, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: r.Options.Manager, Force: r.Options.Force})
+	})
+	// Other conflicts are those of the resource version.
+	if apierrors.IsConflict(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return nil, &ConflictError{Err: err}
 	}
 	return live, err
-}
-
-// isFieldConflict distinguishes a field conflict from a resource version conflict.
-func isFieldConflict(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, c := range status.Status().Details.Causes {
-		if c.Type == metav1.CauseTypeFieldManagerConflict {
-			return true
-		}
-	}
-	return false
 }
 
 // migrate moves fields that our manager owns by Update to its Apply entry; nil means that
@@ -364,10 +351,9 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 		// Unreadable managed fields have no owner: there is nothing to take over.
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return a.writer().Resource(r.Resource).Namespace(live.GetNamespace()).
-		Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return a.write(ctx, r, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	})
 }
 
 // own adds or removes our owner reference where the apply did not: the object is not ours
@@ -378,10 +364,7 @@ func (a *Applier) own(ctx context.Context, r Request, live *unstructured.Unstruc
 		return resultOf(live), nil
 	}
 	live, err := a.patchOwners(ctx, r.Resource, live, owners)
-	if err != nil {
-		return Result{}, err
-	}
-	return resultOf(live), nil
+	return resultOf(live), err
 }
 
 // patchOwners replaces the owner references of exactly this version of the object.
@@ -395,12 +378,7 @@ func (a *Applier) patchOwners(
 	if err != nil {
 		return nil, fmt.Errorf("encoding the owners: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	var written *unstructured.Unstructured
-	err = a.sendOwn(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) (err error) {
-		written, err = api.Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
-		return err
+	return a.sendOwn(ctx, gvr, live.GetNamespace(), func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
 	})
-	return written, err
 }

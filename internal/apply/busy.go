@@ -32,19 +32,10 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || (response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError) {
 		return response, err
 	}
-	if seconds := retryAfter(response.Header); seconds > int(patience/time.Second) {
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > int(patience/time.Second) {
 		return surrender(response, seconds)
 	}
 	return response, nil
-}
-
-// retryAfter returns the wait that a server asks for, in seconds; 0 if it asks for none.
-func retryAfter(h http.Header) int {
-	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil {
-		return 0
-	}
-	return seconds
 }
 
 // surrender moves the time from the header, for which client-go would wait, into the
@@ -83,9 +74,6 @@ const maxRetryAfter = 300
 // RetryAfter returns how long a busy API server asks clients to wait, at most five
 // minutes; zero for every other error.
 func RetryAfter(err error) time.Duration {
-	seconds, ok := apierrors.SuggestsClientDelay(err)
-	if !ok {
-		return 0
-	}
+	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(min(seconds, maxRetryAfter)) * time.Second
 }

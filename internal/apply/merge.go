@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply/ignore"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
@@ -45,26 +47,21 @@ func refused(err error) (string, bool) {
 // merge writes the manifest by a three-way merge patch: it sets what the manifest
 // declares, and removes what our manager wrote before and the manifest no longer
 // declares. Lists are replaced whole.
-func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, error) {
+func (a *Applier) merge(ctx context.Context, r Request) (Result, error) {
 	if r.Live == nil {
-		result, err := a.create(ctx, r)
-		result.Merged = reason
-		return result, err
+		return a.create(ctx, r)
 	}
 	body := r.Object.DeepCopy()
-	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
-	if err != nil {
-		return Result{}, fmt.Errorf("encoding the owners: %w", err)
-	}
-	if err := unstructured.SetNestedSlice(body.Object, owners, "metadata", "ownerReferences"); err != nil {
-		return Result{}, fmt.Errorf("setting the owners: %w", err)
-	}
+	owners := wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned)
+	body.SetOwnerReferences(append([]metav1.OwnerReference{}, owners...)) // an empty list too
 	delete(body.Object, "status")
-	patch := threeWay(r.Live.Object, body.Object, ownedBy(r.Live, r.Options.Manager))
+	// By any operation, but on the object itself.
+	owned := ignore.OwnedFields(r.Live, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == r.Options.Manager && entry.Subresource == ""
+	})
+	patch := threeWay(r.Live.Object, body.Object, owned)
 	if len(patch) == 0 {
-		result := resultOf(r.Live)
-		result.Merged = reason
-		return result, nil
+		return resultOf(r.Live), nil
 	}
 	metadata, ok := patch["metadata"].(map[string]any)
 	if !ok {
@@ -76,32 +73,13 @@ func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, 
 	if err != nil {
 		return Result{}, fmt.Errorf("encoding the merge patch: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
-		Patch(ctx, body.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: r.Options.Manager})
+	live, err := a.write(ctx, r, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return api.Patch(ctx, body.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: r.Options.Manager})
+	})
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := a.own(ctx, r, live)
-	result.Merged = reason
-	return result, err
-}
-
-// ownedBy returns the fields that the manager owns on the object itself, by any
-// operation.
-func ownedBy(live *unstructured.Unstructured, manager string) *fieldpath.Set {
-	out := fieldpath.NewSet()
-	for _, entry := range managedEntries(live) {
-		if entry.Manager != manager || entry.Subresource != "" || entry.FieldsV1 == nil {
-			continue
-		}
-		part := fieldpath.NewSet()
-		if err := part.FromJSON(entry.FieldsV1.GetRawReader()); err == nil {
-			out = out.Union(part)
-		}
-	}
-	return out
+	return a.own(ctx, r, live)
 }
 
 // threeWay returns the JSON merge patch that brings live to desired: the fields of
@@ -127,7 +105,7 @@ func threeWay(live, desired map[string]any, owned *fieldpath.Set) map[string]any
 		if _, wanted := desired[key]; wanted {
 			continue
 		}
-		if owned.Members.Has(element(key)) {
+		if owned.Members.Has(fieldpath.FieldNameElement(key)) {
 			patch[key] = nil
 			continue
 		}
@@ -140,8 +118,6 @@ func threeWay(live, desired map[string]any, owned *fieldpath.Set) map[string]any
 	return patch
 }
 
-func element(key string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &key} }
-
 func below(owned *fieldpath.Set, key string) *fieldpath.Set {
-	return owned.WithPrefix(element(key))
+	return owned.WithPrefix(fieldpath.FieldNameElement(key))
 }

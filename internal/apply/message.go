@@ -36,16 +36,11 @@ func Message(err error, secret bool) string {
 			return excerpt.Within(text, maxMessage-len(h.hint)-2) + "; " + h.hint
 		}
 	}
-	if isMissingNamespace(err) {
-		return excerpt.Within(text, maxMessage) + "; create the namespace, or declare it in the work"
+	text = excerpt.Within(text, maxMessage)
+	if apierrors.IsNotFound(err) && detailsOf(err).Kind == "namespaces" {
+		return text + "; create the namespace, or declare it in the work"
 	}
-	return excerpt.Within(text, maxMessage)
-}
-
-func isMissingNamespace(err error) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
-		status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	return text
 }
 
 // redacted describes an API error without any text that could contain content.
@@ -60,8 +55,8 @@ func redacted(err error) string {
 	}
 	s := status.Status()
 	var fields []string
-	if s.Details != nil && s.Reason != "Conflict" {
-		for _, c := range s.Details.Causes {
+	if s.Reason != "Conflict" {
+		for _, c := range detailsOf(err).Causes {
 			fields = append(fields, fmt.Sprintf("%s (%s)", c.Field, c.Type))
 		}
 	}

@@ -3,7 +3,9 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,11 +34,7 @@ func (i ID) GroupResource() string {
 
 // String returns, for example, "deployments.apps shop/web".
 func (i ID) String() string {
-	resource := i.GroupResource()
-	if i.Namespace == "" {
-		return resource + " " + i.Name
-	}
-	return resource + " " + i.Namespace + "/" + i.Name
+	return i.GroupResource() + " " + strings.TrimPrefix(i.Namespace+"/"+i.Name, "/")
 }
 
 // Options control how one object is applied.
@@ -61,7 +59,7 @@ func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
 		Strategy: workv1.UpdateStrategyTypeUpdate, Manager: workv1.DefaultFieldManager, Force: true,
 		Owned: Owned(spec.DeleteOption, id),
 	}
-	strategy := strategyFor(spec, id)
+	strategy := firstFor(spec, id, func(c *workv1.ManifestConfigOption) bool { return c.UpdateStrategy != nil }).UpdateStrategy
 	if strategy == nil || strategy.Type == "" {
 		return o, nil
 	}
@@ -69,34 +67,13 @@ func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
 	if o.Strategy != workv1.UpdateStrategyTypeServerSideApply {
 		return o, nil
 	}
-	o.Force = false
-	c := strategy.ServerSideApply
-	if c == nil {
-		return o, nil
-	}
-	o.Force = c.Force
-	if c.FieldManager != "" {
-		o.Manager = c.FieldManager
-	}
+	c := cmp.Or(strategy.ServerSideApply, &workv1.ServerSideApplyConfig{})
+	o.Force, o.Manager, o.Ignore = c.Force, cmp.Or(c.FieldManager, workv1.DefaultFieldManager), c.IgnoreFields
 	if !strings.HasPrefix(o.Manager, workv1.DefaultFieldManager) {
 		return o, fmt.Errorf("updateStrategy.serverSideApply.fieldManager: must begin with %s; correct it", workv1.DefaultFieldManager)
 	}
-	if len(c.IgnoreFields) == 0 {
-		return o, nil
-	}
-	o.Ignore = c.IgnoreFields
-	_, err := ignore.Parse(c.IgnoreFields)
+	_, err := ignore.Parse(o.Ignore)
 	return o, err
-}
-
-func strategyFor(spec *workv1.ManifestWorkSpec, id ID) *workv1.UpdateStrategy {
-	for i := range spec.ManifestConfigs {
-		c := &spec.ManifestConfigs[i]
-		if c.UpdateStrategy != nil && matches(c.ResourceIdentifier, id) {
-			return c.UpdateStrategy
-		}
-	}
-	return nil
 }
 
 // Rules are what a work wants reported about one object.
@@ -107,29 +84,25 @@ type Rules struct {
 	Conditions []workv1.ConditionRule
 }
 
-// None reports whether there are no rules.
-func (r Rules) None() bool { return len(r.Feedback) == 0 && len(r.Conditions) == 0 }
-
 // RulesFor returns the rules of a work for one object. Feedback and condition rules are
 // chosen separately: of each, those of the first matching entry that has any. Poll and
 // Watch make no difference here: values are pushed when the object changes.
 func RulesFor(spec *workv1.ManifestWorkSpec, id ID) Rules {
-	var r Rules
+	return Rules{
+		Feedback:   firstFor(spec, id, func(c *workv1.ManifestConfigOption) bool { return len(c.FeedbackRules) > 0 }).FeedbackRules,
+		Conditions: firstFor(spec, id, func(c *workv1.ManifestConfigOption) bool { return len(c.ConditionRules) > 0 }).ConditionRules,
+	}
+}
+
+// firstFor returns the first entry about the object that has what is asked for; an empty
+// one if there is none.
+func firstFor(spec *workv1.ManifestWorkSpec, id ID, has func(*workv1.ManifestConfigOption) bool) *workv1.ManifestConfigOption {
 	for i := range spec.ManifestConfigs {
-		c := &spec.ManifestConfigs[i]
-		feedback := len(r.Feedback) == 0 && len(c.FeedbackRules) > 0
-		conditions := len(r.Conditions) == 0 && len(c.ConditionRules) > 0
-		if (!feedback && !conditions) || !matches(c.ResourceIdentifier, id) {
-			continue
-		}
-		if feedback {
-			r.Feedback = c.FeedbackRules
-		}
-		if conditions {
-			r.Conditions = c.ConditionRules
+		if c := &spec.ManifestConfigs[i]; has(c) && matches(c.ResourceIdentifier, id) {
+			return c
 		}
 	}
-	return r
+	return &workv1.ManifestConfigOption{}
 }
 
 // matches reports whether a manifestConfigs entry is about the object. Group and resource
@@ -142,47 +115,33 @@ func matches(r workv1.ResourceIdentifier, id ID) bool {
 // glob matches text against a pattern in which "*" stands for any text. It makes at most
 // one pass over the text for each star.
 func glob(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
 		return pattern == text
 	}
-	first, last := parts[0], parts[len(parts)-1]
-	if !strings.HasPrefix(text, first) {
-		return false
-	}
-	text = text[len(first):]
-	if len(text) < len(last) || !strings.HasSuffix(text, last) {
-		return false
-	}
-	text = text[:len(text)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(text, part)
-		if at < 0 {
-			return false
+	text, ok := strings.CutPrefix(text, first)
+	for ok {
+		part, more, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(text, part)
 		}
-		text = text[at+len(part):]
+		_, text, ok = strings.Cut(text, part)
+		rest = more
 	}
-	return true
+	return false
 }
 
 // Owned reports whether an object is deleted with its work according to the delete
 // option. Rules match exactly.
 func Owned(o *workv1.DeleteOption, id ID) bool {
-	if o == nil {
-		return true
-	}
-	switch o.PropagationPolicy {
-	case workv1.DeletePropagationPolicyTypeOrphan:
+	switch {
+	case o == nil:
+	case o.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan:
 		return false
-	case workv1.DeletePropagationPolicyTypeSelectivelyOrphan:
-		if o.SelectivelyOrphans == nil {
-			return true
-		}
-		for _, r := range o.SelectivelyOrphans.OrphaningRules {
-			if r.Group == id.Group && r.Resource == id.Resource && r.Namespace == id.Namespace && r.Name == id.Name {
-				return false
-			}
-		}
+	case o.PropagationPolicy == workv1.DeletePropagationPolicyTypeSelectivelyOrphan && o.SelectivelyOrphans != nil:
+		return !slices.ContainsFunc(o.SelectivelyOrphans.OrphaningRules, func(r workv1.OrphaningRule) bool {
+			return id == ID{r.Group, r.Resource, r.Namespace, r.Name}
+		})
 	}
 	return true
 }

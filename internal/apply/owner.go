@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -45,26 +44,19 @@ func sharedBy(u *unstructured.Unstructured, uid types.UID) bool {
 // other works must be listed because our own manager may own them, and what it leaves out
 // is removed.
 func wantedOwners(declared []metav1.OwnerReference, live *unstructured.Unstructured, ours metav1.OwnerReference, owned bool) []metav1.OwnerReference {
+	all := declared
+	if live != nil {
+		others := slices.DeleteFunc(live.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return !isWork(o) })
+		all = slices.Concat(declared, others)
+	}
 	var out []metav1.OwnerReference
-	add := func(o metav1.OwnerReference) {
-		if !slices.ContainsFunc(out, func(have metav1.OwnerReference) bool { return have.UID == o.UID }) {
+	for _, o := range all {
+		if o.UID != ours.UID && !slices.ContainsFunc(out, func(have metav1.OwnerReference) bool { return have.UID == o.UID }) {
 			out = append(out, o)
 		}
 	}
-	for _, o := range declared {
-		if o.UID != ours.UID {
-			add(o)
-		}
-	}
-	if live != nil {
-		for _, o := range live.GetOwnerReferences() {
-			if isWork(o) && o.UID != ours.UID {
-				add(o)
-			}
-		}
-	}
 	if owned {
-		add(ours)
+		out = append(out, ours)
 	}
 	return out
 }
@@ -81,17 +73,4 @@ func withOwner(live *unstructured.Unstructured, ours metav1.OwnerReference, owne
 		out = append(out, ours)
 	}
 	return out, true
-}
-
-// ownersValue returns the list in the form of an unstructured object.
-func ownersValue(owners []metav1.OwnerReference) ([]any, error) {
-	out := make([]any, 0, len(owners))
-	for i := range owners {
-		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&owners[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
-	}
-	return out, nil
 }

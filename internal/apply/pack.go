@@ -3,13 +3,14 @@
 package apply
 
 import (
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"unique"
 
-	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 )
 
 // Pack is a Seen in 48 bytes instead of some 300, for keeping one for each object of a
@@ -34,9 +35,9 @@ type shared struct {
 // Packed returns s in compact form.
 func (s Seen) Packed() Pack {
 	version, err := strconv.ParseUint(s.Version, 10, 64)
-	id, isID := binaryUID(s.UID)
+	id, isID := packed.BinaryUID(s.UID)
 	if err != nil || strconv.FormatUint(version, 10) != s.Version || !isID || len(s.owners) > 1 || slices.Contains(s.owners, "") || len(s.fields) > 1 {
-		whole := s
+		whole := s // so that the usual s needs no memory of its own
 		return Pack{shared: unique.Make(shared{odd: &whole})}
 	}
 	p, common := Pack{uid: id, version: version}, shared{deleting: s.Deleting}
@@ -59,7 +60,7 @@ func (p Pack) Seen() Seen {
 	if common.odd != nil {
 		return *common.odd
 	}
-	s := Seen{UID: textUID(p.uid), Version: strconv.FormatUint(p.version, 10), Deleting: common.deleting}
+	s := Seen{UID: packed.TextUID(p.uid), Version: strconv.FormatUint(p.version, 10), Deleting: common.deleting}
 	if common.owner != "" {
 		s.owners = []types.UID{common.owner}
 	}
@@ -67,32 +68,4 @@ func (p Pack) Seen() Seen {
 		s.fields = []held{{common.manager, p.fields}}
 	}
 	return s
-}
-
-// The positions of the dashes of a UID in its usual form, and its length.
-const (
-	dash1, dash2, dash3, dash4 = 8, 13, 18, 23
-	uidLength                  = 36
-)
-
-// binaryUID returns the 16 bytes of a UID of the usual form; false for any other form.
-func binaryUID(uid types.UID) (out [16]byte, ok bool) {
-	if len(uid) != uidLength {
-		return out, false
-	}
-	digits := string(uid[:dash1] + uid[dash1+1:dash2] + uid[dash2+1:dash3] + uid[dash3+1:dash4] + uid[dash4+1:])
-	if _, err := hex.Decode(out[:], []byte(digits)); err != nil {
-		return out, false
-	}
-	return out, textUID(out) == uid
-}
-
-func textUID(id [16]byte) types.UID {
-	const group1, group2, group3, group4 = 4, 6, 8, 10
-	text := make([]byte, 0, uidLength)
-	text = append(hex.AppendEncode(text, id[:group1]), '-')
-	text = append(hex.AppendEncode(text, id[group1:group2]), '-')
-	text = append(hex.AppendEncode(text, id[group2:group3]), '-')
-	text = append(hex.AppendEncode(text, id[group3:group4]), '-')
-	return types.UID(hex.AppendEncode(text, id[group4:]))
 }

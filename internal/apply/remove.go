@@ -131,18 +131,19 @@ func (a *Applier) disown(
 // delete deletes exactly the object that was read, and asks for another read: the object
 // may be gone at once, or wait for its finalizers or for its pods to end.
 func (a *Applier) delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (pending, again bool, err error) {
-	uid, version := live.GetUID(), live.GetResourceVersion()
-	background := metav1.DeletePropagationBackground
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	err = a.sendOwn(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) error {
-		return api.Delete(ctx, live.GetName(), metav1.DeleteOptions{
-			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-			PropagationPolicy: &background,
-		})
-	})
+	_, err = a.sendOwn(ctx, gvr, live.GetNamespace(), deletionOf(live))
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return true, true, nil
 	}
 	return true, false, err
+}
+
+// deletionOf sends the deletion of exactly this version of an object.
+func deletionOf(live *unstructured.Unstructured) sender {
+	return func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
+		return nil, api.Delete(ctx, live.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: new(live.GetUID()), ResourceVersion: new(live.GetResourceVersion())},
+			PropagationPolicy: new(metav1.DeletePropagationBackground),
+		})
+	}
 }

@@ -4,8 +4,8 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,23 +31,15 @@ func replaceable(r Request, err error) bool {
 		!replaced[ID{Group: r.Resource.Group, Resource: r.Resource.Resource}] {
 		return false
 	}
-	owners := r.Live.GetOwnerReferences()
-	return len(owners) == 1 && hasOwner(r.Live, r.Owner.UID) && isImmutable(err)
+	return len(r.Live.GetOwnerReferences()) == 1 && hasOwner(r.Live, r.Owner.UID) && isImmutable(err)
 }
 
 // isImmutable reports whether every cause of a refusal is an immutable field.
 func isImmutable(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	causes := status.Status().Details.Causes
-	for _, c := range causes {
-		if !strings.Contains(c.Message, "field is immutable") && !strings.Contains(c.Message, "updates to ") {
-			return false
-		}
-	}
-	return len(causes) > 0
+	causes := detailsOf(err).Causes
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
+		return !strings.Contains(c.Message, "field is immutable") && !strings.Contains(c.Message, "updates to ")
+	})
 }
 
 // admissible asks the API server, by a dry run under an unused name, whether it would
@@ -71,13 +63,7 @@ func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
 	if err := a.admissible(ctx, r); err != nil {
 		return Result{}, fmt.Errorf("a field cannot be changed, and the object was not deleted because the API server would refuse to recreate it: %w", err)
 	}
-	uid, version := r.Live.GetUID(), r.Live.GetResourceVersion()
-	background := metav1.DeletePropagationBackground
-	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	err := a.writer().Resource(r.Resource).Namespace(r.Live.GetNamespace()).Delete(bounded, r.Live.GetName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background,
-	})
+	_, err := a.write(ctx, r, deletionOf(r.Live))
 	if err != nil {
 		return Result{}, fmt.Errorf("recreating it because a field cannot be changed: %w", err)
 	}
@@ -91,7 +77,5 @@ func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := resultOf(live)
-	result.Replaced = true
-	return result, nil
+	return Result{Seen: See(live), Live: live, Replaced: true}, nil
 }

@@ -4,6 +4,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,20 +46,17 @@ func See(u *unstructured.Unstructured) Seen {
 		}
 	}
 	for _, entry := range managedEntries(u) {
-		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
-			continue
+		if entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			s.fields = append(s.fields, held{entry.Manager, digest.Of(entry)})
 		}
-		s.fields = append(s.fields, held{entry.Manager, digest.Of(entry)})
 	}
 	return s
 }
 
 // of returns the digest of what a manager owns; zero for nothing.
 func (s Seen) of(manager string) digest.Sum {
-	for _, h := range s.fields {
-		if h.manager == manager {
-			return h.digest
-		}
+	if i := slices.IndexFunc(s.fields, func(h held) bool { return h.manager == manager }); i >= 0 {
+		return s.fields[i].digest
 	}
 	return digest.Sum{}
 }
@@ -71,14 +69,7 @@ func (s Seen) Mark(manager string) string { return fmt.Sprintf("%s %x", s.UID, s
 func (s Seen) HasOwners() bool { return len(s.owners) > 0 }
 
 // OwnedBy reports whether the work with this UID owns the object.
-func (s Seen) OwnedBy(uid types.UID) bool {
-	for _, o := range s.owners {
-		if o == uid {
-			return true
-		}
-	}
-	return false
-}
+func (s Seen) OwnedBy(uid types.UID) bool { return slices.Contains(s.owners, uid) }
 
 // Older reports whether s is certainly an earlier state of the cluster than other.
 // Versions that cannot be compared are not older.
@@ -112,12 +103,7 @@ func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 // managedEntries returns the managed fields of our managers. Objects whose managed fields
 // cannot be read have none.
 func managedEntries(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	all := u.GetManagedFields()
-	out := all[:0]
-	for _, entry := range all {
-		if strings.HasPrefix(entry.Manager, workv1.DefaultFieldManager) {
-			out = append(out, entry)
-		}
-	}
-	return out
+	return slices.DeleteFunc(u.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return !strings.HasPrefix(entry.Manager, workv1.DefaultFieldManager)
+	})
 }

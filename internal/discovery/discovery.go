@@ -4,7 +4,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -44,12 +43,6 @@ func (e *UnknownKindError) Error() string {
 	return text + fmt.Sprintf(" in %s: install its CustomResourceDefinition, or correct apiVersion and kind", e.Kind.GroupVersion())
 }
 
-// IsUnknownKind reports whether err means that a kind is not served.
-func IsUnknownKind(err error) bool {
-	var unknown *UnknownKindError
-	return errors.As(err, &unknown)
-}
-
 // Mapper maps kinds to resources. It is safe for concurrent use; one goroutine at a time
 // queries the server.
 type Mapper struct {
@@ -80,8 +73,8 @@ func New(cfg *rest.Config, clk clock.PassiveClock) (*Mapper, error) {
 }
 
 // Resource returns the resource of a kind. An unknown kind is looked up at the server
-// again, at most once a second over all kinds. IsUnknownKind distinguishes a missing kind
-// from a server that does not answer.
+// again, at most once a second over all kinds. An UnknownKindError is a missing kind, any
+// other a server that does not answer.
 func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

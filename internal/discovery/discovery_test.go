@@ -4,6 +4,7 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,6 +99,8 @@ func kind(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
+func isUnknownKind(err error) bool { return errors.As(err, new(*discovery.UnknownKindError)) }
+
 func TestKindsAreFoundWithTwoRequestsForAll(t *testing.T) {
 	s, m, _ := modern(t)
 	for gvk, want := range map[schema.GroupVersionKind]discovery.Mapping{
@@ -127,12 +130,12 @@ func TestAnUnknownKindIsLookedUpAtMostOnceASecondAndFreeOfCharge(t *testing.T) {
 			t, err,
 			`the server doesn't have a resource type "Widget" in example.com/v2: install its CustomResourceDefinition, or correct apiVersion and kind`,
 		)
-		require.True(t, discovery.IsUnknownKind(err))
+		require.True(t, isUnknownKind(err))
 	}
 	require.Equal(t, []string{"/api", "/apis"}, s.seen())
 	clk.Step(time.Second)
 	_, err := m.Resource(context.Background(), widget)
-	require.True(t, discovery.IsUnknownKind(err))
+	require.True(t, isUnknownKind(err))
 	require.Equal(t, []string{"/api 304", "/apis 304"}, s.seen())
 }
 
@@ -140,10 +143,10 @@ func TestANewDefinitionIsSeenAtOnceAfterInvalidate(t *testing.T) {
 	s, m, _ := modern(t)
 	widget := kind("example.com", "v2", "Widget")
 	_, err := m.Resource(context.Background(), widget)
-	require.True(t, discovery.IsUnknownKind(err))
+	require.True(t, isUnknownKind(err))
 	s.set("/apis", strings.Replace(groupsDocument, "NEXT", widgets, 1))
 	_, err = m.Resource(context.Background(), widget)
-	require.True(t, discovery.IsUnknownKind(err), "within the second the server is not asked again")
+	require.True(t, isUnknownKind(err), "within the second the server is not asked again")
 	m.Invalidate()
 	got, err := m.Resource(context.Background(), widget)
 	require.NoError(t, err)
@@ -186,7 +189,7 @@ func TestResetReadsTheServerAgain(t *testing.T) {
 	s.set("/apis", strings.Replace(groupsDocument, "NEXT", "", 1))
 	m.Reset()
 	_, err = m.Resource(context.Background(), widget)
-	require.True(t, discovery.IsUnknownKind(err))
+	require.True(t, isUnknownKind(err))
 }
 
 func TestServersWithoutAggregationAreAskedForOneGroupAtATime(t *testing.T) {
@@ -203,7 +206,7 @@ func TestServersWithoutAggregationAreAskedForOneGroupAtATime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "pods", pod.Resource.Resource)
 	_, err = m.Resource(context.Background(), kind("", "v1", "Nothing"))
-	require.True(t, discovery.IsUnknownKind(err))
+	require.True(t, isUnknownKind(err))
 	require.Equal(t, []string{"/api", "/api/v1"}, s.seen())
 
 	_, err = m.Resource(context.Background(), kind("down.example", "v1", "Thing"))
@@ -225,7 +228,7 @@ func TestAServerThatDoesNotAnswerIsNoUnknownKind(t *testing.T) {
 	s, m, _ := start(t, map[string]string{"/api": "down"})
 	_, err := m.Resource(context.Background(), kind("", "v1", "Pod"))
 	require.EqualError(t, err, "reading /api of the API server: status 503")
-	require.False(t, discovery.IsUnknownKind(err))
+	require.False(t, isUnknownKind(err))
 	s.set("/api", "no json")
 	_, err = m.Resource(context.Background(), kind("", "v1", "Pod"))
 	require.ErrorContains(t, err, "decoding the discovery document")

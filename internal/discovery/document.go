@@ -69,10 +69,9 @@ func (t *table) read(body []byte) (bool, error) {
 				t.stale[gv.Group] = true
 			}
 			for _, r := range version.Resources {
-				if r.ResponseKind == nil || !slices.Contains(r.Verbs, "get") {
-					continue
+				if r.ResponseKind != nil && slices.Contains(r.Verbs, "get") {
+					t.add(gv, r.ResponseKind.Kind, r.Resource, r.Scope == scopeNamespaced)
 				}
-				t.add(gv, r.ResponseKind.Kind, r.Resource, r.Scope == scopeNamespaced)
 			}
 		}
 	}
@@ -86,7 +85,7 @@ func (t *table) readVersion(gv schema.GroupVersion, body []byte) error {
 		return fmt.Errorf("decoding the resources of %s: %w", gv, err)
 	}
 	for _, r := range list.APIResources {
-		if slices.Contains(r.Verbs, "get") && !isSubresource(r.Name) {
+		if slices.Contains(r.Verbs, "get") && !strings.Contains(r.Name, "/") { // no subresource
 			t.add(gv, r.Kind, r.Name, r.Namespaced)
 		}
 	}
@@ -96,11 +95,7 @@ func (t *table) readVersion(gv schema.GroupVersion, body []byte) error {
 // add keeps the first resource of a kind: servers list the resource that stores the
 // objects before those that only show them.
 func (t *table) add(gv schema.GroupVersion, kind, resource string, namespaced bool) {
-	gvk := gv.WithKind(kind)
-	if _, known := t.kinds[gvk]; known {
-		return
+	if _, known := t.kinds[gv.WithKind(kind)]; !known {
+		t.kinds[gv.WithKind(kind)] = Mapping{Resource: gv.WithResource(resource), Namespaced: namespaced}
 	}
-	t.kinds[gvk] = Mapping{Resource: gv.WithResource(resource), Namespaced: namespaced}
 }
-
-func isSubresource(name string) bool { return strings.Contains(name, "/") }

@@ -37,17 +37,14 @@ type page struct {
 
 // fresh reports whether the path was read within the last second.
 func (m *Mapper) fresh(path string) bool {
-	p, ok := m.pages[path]
-	return ok && !p.read.IsZero() && m.clock.Since(p.read) < refreshEvery
+	p := m.pages[path]
+	return !p.read.IsZero() && m.clock.Since(p.read) < refreshEvery
 }
 
 // refresh reads the server's documents again: both for a server with aggregated
 // discovery, else the one of the group and version in question.
 func (m *Mapper) refresh(ctx context.Context, want schema.GroupVersion) error {
 	for _, path := range []string{pathCore, pathGroups} {
-		if m.legacy {
-			break
-		}
 		if err := m.readAggregated(ctx, path); err != nil {
 			return err
 		}
@@ -82,21 +79,19 @@ func (m *Mapper) refreshGroup(ctx context.Context, want schema.GroupVersion) err
 // readAggregated reads one of the two documents of a server with aggregated discovery, or
 // records that the server has none.
 func (m *Mapper) readAggregated(ctx context.Context, path string) error {
-	if m.fresh(path) {
+	if m.legacy || m.fresh(path) {
 		return nil
 	}
 	last := m.pages[path]
 	body, status, etag, err := m.get(ctx, path, last.etag)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	switch status {
-	case http.StatusNotModified:
+	case status == http.StatusNotModified:
 		last.read = m.clock.Now()
 		m.pages[path] = last
 		return nil
-	case http.StatusOK:
-	default:
+	case status != http.StatusOK:
 		return fmt.Errorf("reading %s of the API server: status %d", path, status)
 	}
 	t := newTable()

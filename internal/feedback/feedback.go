@@ -3,6 +3,7 @@
 package feedback
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/path"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -120,15 +122,12 @@ type reader struct {
 
 func newReader(object *unstructured.Unstructured, o Options) *reader {
 	r := &reader{
-		object: object.Object, limit: o.MaxRawLength, room: o.MaxBytes, all: allSteps, named: map[string]bool{},
-		secret: manifest.IsSecret(object.GetAPIVersion(), object.GetKind()),
+		object: object.Object, limit: o.MaxRawLength, room: cmp.Or(o.MaxBytes, defaultMaxBytes), all: allSteps,
+		named: map[string]bool{}, secret: manifest.IsSecret(object.GetAPIVersion(), object.GetKind()),
 	}
 	r.raw = o.RawJSON && !r.secret
 	if r.limit <= 0 || r.limit > MaxRawLength {
 		r.limit = MaxRawLength
-	}
-	if r.room == 0 {
-		r.room = defaultMaxBytes
 	}
 	return r
 }
@@ -145,19 +144,68 @@ func (r *reader) read(p workv1.JSONPath) {
 		return
 	}
 	value, size, err := r.valueOf(matches)
+	size += len(p.Name)
 	switch {
 	case err != nil:
 		r.fail("the path %s of the value %s: %s", quote(p.Path), quote(p.Name), err)
 	case value == nil:
 	case r.named[p.Name]:
 		r.fail("the name %s is given to two values, the first is reported; give the value at %s a name of its own", quote(p.Name), quote(p.Path))
-	case size+len(p.Name) > r.room:
-		r.fail("the value %s takes %d bytes, but only %d are left; ask for less in one work", quote(p.Name), size+len(p.Name), r.room)
+	case size > r.room:
+		r.fail("the value %s takes %d bytes, but only %d are left; ask for less in one work", quote(p.Name), size, r.room)
 	default:
-		r.room -= size + len(p.Name)
+		r.room -= size
 		r.named[p.Name] = true
 		r.values = append(r.values, workv1.FeedbackValue{Name: p.Name, FieldValue: *value})
 	}
+}
+
+// maxPath bounds a path, in bytes.
+const maxPath = 1024
+
+// errCost ends the evaluation of a path that costs too much.
+var errCost = fmt.Errorf(
+	"it visits more than %d fields, or all paths of the object more than %d; name the way to the value instead of searching for it",
+	maxSteps, allSteps,
+)
+
+// evaluatePath evaluates a path over the object.
+func (r *reader) evaluatePath(text string) ([]any, error) {
+	expression, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	granted := min(maxSteps, r.all)
+	r.steps = granted
+	var out []any
+	err = expression.Each(r.object, r.spend, func(m path.Match) error {
+		out = append(out, m.Value)
+		return r.spend(1)
+	})
+	r.all -= granted - max(r.steps, 0)
+	return out, err
+}
+
+// spend subtracts steps from the bound.
+func (r *reader) spend(steps int) error {
+	if r.steps -= steps; r.steps < 0 {
+		return errCost
+	}
+	return nil
+}
+
+// parse parses a path: one expression, without braces.
+func parse(text string) (*path.Expression, error) {
+	if len(text) > maxPath {
+		return nil, fmt.Errorf("it has %d bytes, more than %d; shorten it", len(text), maxPath)
+	}
+	return path.Kubectl(text)
+}
+
+// CheckPath returns why a path can never give a value, or nil if it can.
+func CheckPath(text string) error {
+	_, err := parse(text)
+	return err
 }
 
 func (r *reader) fail(text string, args ...any) {

@@ -3,10 +3,10 @@
 package feedback
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/path"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -54,13 +54,13 @@ func (r *reader) rawOf(v any) (*workv1.FieldValue, int, error) {
 	if leastSize(v, r.limit) > r.limit {
 		return nil, 0, tooLong
 	}
-	var text bytes.Buffer
+	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
 		return nil, 0, errors.New("it cannot be written as JSON")
 	}
-	raw := string(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	raw := strings.TrimSuffix(text.String(), "\n")
 	if len(raw) > r.limit {
 		return nil, 0, tooLong
 	}

@@ -4,11 +4,8 @@ package manifest
 
 import (
 	"encoding/base64"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
 // serverFields are written only by the API server. A manifest that was saved from a
@@ -31,10 +28,7 @@ func Clean(u *unstructured.Unstructured, namespaced bool) error {
 	if !namespaced {
 		delete(metadata, "namespace")
 	} else if u.GetNamespace() == "" {
-		return &Error{
-			Field: "metadata.namespace", Problem: "must be set, because " + u.GetKind() + " is namespaced",
-			Fix: "name the namespace",
-		}
+		return &Error{"metadata.namespace", "must be set, because " + u.GetKind() + " is namespaced", "name the namespace"}
 	}
 	dropNullTimes(u.Object)
 	if isAggregated(u) {
@@ -78,33 +72,23 @@ func dropNullTimes(value any) {
 // foldStringData moves stringData into data, where the API server stores it; otherwise
 // its field ownership would hide drift of data.
 func foldStringData(secret map[string]any) error {
-	value, present := secret["stringData"]
-	if !present {
-		return nil
-	}
+	value := secret["stringData"]
 	delete(secret, "stringData")
 	if value == nil {
 		return nil
 	}
-	entries, ok := value.(map[string]any)
-	if !ok {
-		return &Error{Field: "stringData", Problem: "must be an object", Fix: "write key: value pairs"}
+	if err := checkStrings(value, "stringData"); err != nil {
+		return err
 	}
 	data, ok := secret["data"].(map[string]any)
 	if !ok {
 		if secret["data"] != nil {
-			return &Error{Field: "data", Problem: "must be an object", Fix: "write key: value pairs"}
+			return notObject("data")
 		}
 		data = map[string]any{}
 	}
-	for key, v := range entries {
-		s, ok := v.(string)
-		if !ok {
-			return &Error{
-				Field: fmt.Sprintf("stringData[%s]", excerpt.Of(key, maxQuoted)), Problem: "must be a string",
-				Fix: "put the value in quotes",
-			}
-		}
+	for key, v := range value.(map[string]any) {
+		s, _ := v.(string)
 		data[key] = base64.StdEncoding.EncodeToString([]byte(s))
 	}
 	secret["data"] = data

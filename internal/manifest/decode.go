@@ -5,6 +5,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,15 +51,9 @@ func Decode(raw []byte) (*unstructured.Unstructured, error) {
 	case len(bytes.TrimSpace(raw)) == 0:
 		return nil, &Error{Problem: "the manifest is empty", Fix: "remove it from workload.manifests"}
 	case len(raw) > MaxBytes:
-		return nil, &Error{
-			Problem: fmt.Sprintf("the manifest has %d bytes, more than the limit of %d", len(raw), MaxBytes),
-			Fix:     "split it",
-		}
+		return nil, &Error{"", fmt.Sprintf("the manifest has %d bytes, more than the limit of %d", len(raw), MaxBytes), "split it"}
 	case Depth(raw) > MaxDepth:
-		return nil, &Error{
-			Problem: fmt.Sprintf("the manifest nests deeper than %d levels", MaxDepth),
-			Fix:     "flatten it",
-		}
+		return nil, &Error{"", fmt.Sprintf("the manifest nests deeper than %d levels", MaxDepth), "flatten it"}
 	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -122,10 +117,7 @@ func check(content map[string]any) error {
 
 func checkMetadata(metadata map[string]any) error {
 	if prefix, ok := metadata["generateName"].(string); ok && prefix != "" {
-		return &Error{
-			Field: "metadata.generateName", Problem: "must not be set",
-			Fix: "set metadata.name, so that the object can be found again",
-		}
+		return &Error{"metadata.generateName", "must not be set", "set metadata.name, so that the object can be found again"}
 	}
 	for _, field := range []string{"name", "namespace"} {
 		if err := checkSegment(metadata, field); err != nil {
@@ -133,8 +125,10 @@ func checkMetadata(metadata map[string]any) error {
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {
-		if err := checkStrings(metadata, field); err != nil {
-			return err
+		if value := metadata[field]; value != nil {
+			if err := checkStrings(value, "metadata."+field); err != nil {
+				return err
+			}
 		}
 	}
 	return checkOwners(metadata["ownerReferences"])
@@ -142,8 +136,7 @@ func checkMetadata(metadata map[string]any) error {
 
 // checkSegment makes sure that a name is one segment of a request path.
 func checkSegment(metadata map[string]any, field string) error {
-	value, present := metadata[field]
-	if field == "namespace" && (!present || value == nil || value == "") {
+	if value := metadata[field]; field == "namespace" && (value == nil || value == "") {
 		return nil
 	}
 	s, err := text(metadata, "metadata.", field, "give the object a name")
@@ -151,64 +144,56 @@ func checkSegment(metadata map[string]any, field string) error {
 		return err
 	}
 	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
-		return &Error{
-			Field: "metadata." + field, Problem: faults[0],
-			Fix: fmt.Sprintf("correct %q", excerpt.Of(s, maxQuoted)),
+		return &Error{"metadata." + field, faults[0], fmt.Sprintf("correct %q", excerpt.Of(s, maxQuoted))}
+	}
+	return nil
+}
+
+// checkStrings makes sure that a value is an object whose fields are strings.
+func checkStrings(value any, field string) error {
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return notObject(field)
+	}
+	for key, v := range entries {
+		if _, ok := v.(string); !ok {
+			return notString(fmt.Sprintf("%s[%s]", field, excerpt.Of(key, maxQuoted)))
 		}
 	}
 	return nil
 }
 
-func checkStrings(metadata map[string]any, field string) error {
-	value := metadata[field]
-	if value == nil {
-		return nil
-	}
-	entries, ok := value.(map[string]any)
-	if !ok {
-		return &Error{Field: "metadata." + field, Problem: "must be an object", Fix: "write key: value pairs"}
-	}
-	for key, v := range entries {
-		if _, ok := v.(string); !ok {
-			return &Error{
-				Field:   fmt.Sprintf("metadata.%s[%s]", field, excerpt.Of(key, maxQuoted)),
-				Problem: "must be a string", Fix: "put the value in quotes",
-			}
-		}
-	}
-	return nil
+func notObject(field string) error {
+	return &Error{field, "must be an object", "write key: value pairs"}
+}
+
+func notString(field string) error {
+	return &Error{field, "must be a string", "put the value in quotes"}
 }
 
 func checkOwners(value any) error {
 	if value == nil {
 		return nil
 	}
-	fault := &Error{Field: "metadata.ownerReferences", Problem: "must be a list of objects with a uid", Fix: "correct or remove it"}
 	owners, ok := value.([]any)
-	if !ok {
-		return fault
-	}
-	for _, o := range owners {
-		owner, ok := o.(map[string]any)
-		if !ok {
-			return fault
-		}
-		if uid, ok := owner["uid"].(string); !ok || uid == "" {
-			return fault
-		}
+	if !ok || slices.ContainsFunc(owners, func(o any) bool {
+		owner, _ := o.(map[string]any)
+		uid, _ := owner["uid"].(string)
+		return uid == ""
+	}) {
+		return &Error{"metadata.ownerReferences", "must be a list of objects with a uid", "correct or remove it"}
 	}
 	return nil
 }
 
 // text reads a required string field.
 func text(object map[string]any, prefix, field, fix string) (string, error) {
-	value, present := object[field]
-	s, ok := value.(string)
+	s, ok := object[field].(string)
 	switch {
-	case !present || value == nil || (ok && s == ""):
-		return "", &Error{Field: prefix + field, Problem: "must be set", Fix: fix}
+	case object[field] == nil || (ok && s == ""):
+		return "", &Error{prefix + field, "must be set", fix}
 	case !ok:
-		return "", &Error{Field: prefix + field, Problem: "must be a string", Fix: "put the value in quotes"}
+		return "", notString(prefix + field)
 	}
 	return s, nil
 }

@@ -53,30 +53,23 @@ func NewReviews(client dynamic.Interface, clk clock.PassiveClock) *Reviews {
 // Allowed implements Access. Failures of the API are not cached.
 func (r *Reviews) Allowed(ctx context.Context, token, path string) error {
 	q := question{sha256.Sum256([]byte(token)), path}
-	if v, ok := r.recall(q); ok {
+	r.mu.Lock()
+	v, ok := r.known[q]
+	r.mu.Unlock()
+	if ok && r.clock.Now().Before(v.until) {
 		return v.err
 	}
 	err, final := r.review(ctx, token, path)
-	if final {
-		r.remember(q, err)
+	if !final {
+		return err
 	}
-	return err
-}
-
-func (r *Reviews) recall(q question) (verdict, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v, ok := r.known[q]
-	return v, ok && r.clock.Now().Before(v.until)
-}
-
-func (r *Reviews) remember(q question, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= rememberMax {
 		clear(r.known)
 	}
 	r.known[q] = verdict{err, r.clock.Now().Add(rememberFor)}
+	return err
 }
 
 // review asks the cluster; final is false if it could not answer.

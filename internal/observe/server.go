@@ -4,9 +4,17 @@ package observe
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"slices"
@@ -36,9 +44,6 @@ type Check func() error
 
 // Options configure a Server.
 type Options struct {
-	// Certificate chooses the serving certificate; nil means a self-signed one that is
-	// created at start, which kubelets accept.
-	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Metrics are the metrics that /metrics serves; nil serves none.
 	Metrics prometheus.Gatherer
 	// Access decides who may read the metrics; nil refuses everyone.
@@ -67,44 +72,61 @@ type Server struct {
 	o Options
 
 	mu    sync.Mutex
-	live  map[string]Check
 	ready map[string]Check
 }
 
 // NewServer returns a Server without checks: it is live and ready once it runs.
 func NewServer(o Options) *Server {
-	return &Server{o: o, live: map[string]Check{}, ready: map[string]Check{}}
+	return &Server{o: o, ready: map[string]Check{}}
 }
-
-// AddLive adds a check to /healthz: while it fails, the kubelet restarts the process. It
-// replaces a check of the same name.
-func (s *Server) AddLive(name string, c Check) { s.add(s.live, name, c) }
 
 // AddReady adds a check to /readyz: while it fails, Services send no traffic here. It
 // replaces a check of the same name.
-func (s *Server) AddReady(name string, c Check) { s.add(s.ready, name, c) }
-
-func (s *Server) add(to map[string]Check, name string, c Check) {
+func (s *Server) AddReady(name string, c Check) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to[name] = c
+	s.ready[name] = c
 }
 
-// Run serves on the listener until ctx ends, and closes it. It returns nil after a clean
-// stop.
+// Run serves on the listener until ctx ends, and closes it. The certificate is
+// self-signed, which kubelets accept. It returns nil after a clean stop.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	certificate := s.o.Certificate
-	if certificate == nil {
-		own, err := selfSigned(s.o.Now())
-		if err != nil {
-			return err
-		}
-		certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }
+	own, err := selfSigned(s.o.Now())
+	if err != nil {
+		return err
 	}
-	if err := Serve(ctx, l, Serving{Handler: s.Handler(), Certificate: certificate}); err != nil {
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }
+	if err := Serve(ctx, l, Serving{Handler: s.handler(), Certificate: certificate}); err != nil {
 		return fmt.Errorf("serving health and metrics: %w", err)
 	}
 	return nil
+}
+
+// ownLife is the lifetime of the certificate that a process creates for itself: an
+// upgrade restarts the process long before it expires.
+const ownLife = 10 * 365 * 24 * time.Hour
+
+// selfSigned creates a certificate for localhost, valid from an hour before now.
+func selfSigned(now time.Time) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key for health and metrics: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "localhost"},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(ownLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for health and metrics: %w", err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
 // Serving configures Serve.
@@ -126,7 +148,7 @@ func Serve(ctx context.Context, l net.Listener, s Serving) error {
 		WriteTimeout:      s.Patience,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          quiet(),
+		ErrorLog:          log.New(io.Discard, "", 0), // it would report every port scan
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	secured := tls.NewListener(l, &tls.Config{
@@ -151,12 +173,11 @@ func Serve(ctx context.Context, l net.Listener, s Serving) error {
 	return err
 }
 
-// Handler serves the four paths; it is exported for tests and for processes that serve it
-// beside other things.
-func (s *Server) Handler() http.Handler {
+// handler serves the four paths. A process that answers is alive.
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.live) })
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.live) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, nil) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.ready) })
 	if s.o.Metrics != nil {
 		metrics := promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
@@ -179,12 +200,12 @@ func (s *Server) answer(w http.ResponseWriter, checks map[string]Check) {
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if len(failing) == 0 {
-		_, _ = w.Write([]byte("ok\n"))
+		fmt.Fprintln(w, "ok")
 		return
 	}
 	slices.Sort(failing)
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write([]byte("not ok: " + strings.Join(failing, ", ") + "\n"))
+	fmt.Fprintln(w, "not ok: "+strings.Join(failing, ", "))
 }
 
 // guard passes on requests whose bearer may get the path.

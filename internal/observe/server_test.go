@@ -73,16 +73,19 @@ func get(t *testing.T, client *http.Client, url, token string) (int, string) {
 func TestHealthNamesTheFailingCheckWithoutItsReason(t *testing.T) {
 	var failure error
 	url, client := serve(t, observe.Options{}, func(s *observe.Server) {
-		s.AddLive("certificates", func() error { return failure })
+		s.AddReady("certificates", func() error { return failure })
 	})
-	code, body := get(t, client, url+"/healthz", "")
+	code, body := get(t, client, url+"/readyz", "")
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", body)
 
 	failure = errors.New("a secret reason")
-	code, body = get(t, client, url+"/healthz", "")
+	code, body = get(t, client, url+"/readyz", "")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Equal(t, "not ok: certificates\n", body)
+	code, body = get(t, client, url+"/healthz", "")
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "ok\n", body)
 }
 
 func TestReadinessIsIndependentOfLiveness(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -111,8 +111,8 @@ type writer struct {
 func (w *writer) count(n int)    { w.out = binary.AppendUvarint(w.out, uint64(n)) } //nolint:gosec // never negative
 func (w *writer) signed(n int64) { w.out = binary.AppendVarint(w.out, n) }
 func (w *writer) text(s string)  { w.count(len(s)); w.out = append(w.out, s...) }
-func (w *writer) time(t *time.Time) {
-	if t == nil || t.IsZero() {
+func (w *writer) time(t *metav1.Time) {
+	if t.IsZero() {
 		w.signed(0)
 		return
 	}
@@ -128,13 +128,8 @@ func (w *writer) word(s string) {
 }
 
 func (w *writer) pairs(m map[string]string) {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	w.count(len(keys))
-	for _, key := range keys {
+	w.count(len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		w.word(key)
 		w.text(m[key])
 	}
@@ -144,28 +139,33 @@ func (w *writer) pairs(m map[string]string) {
 const uidBytes, uidLength = 16, 36
 
 func (w *writer) uid(uid types.UID) {
-	raw, ok := binaryUID(string(uid))
+	raw, ok := BinaryUID(uid)
 	if !ok {
 		w.count(len(uid) + 1)
 		w.out = append(w.out, uid...)
 		return
 	}
 	w.count(0)
-	w.out = append(w.out, raw...)
+	w.out = append(w.out, raw[:]...)
 }
 
-// binaryUID returns a UID of the usual form without its dashes; false for any other text.
-func binaryUID(s string) ([]byte, bool) {
-	if len(s) != uidLength {
-		return nil, false
+// BinaryUID returns a UID of the usual form without its dashes; false for any other text.
+func BinaryUID(uid types.UID) (out [uidBytes]byte, ok bool) {
+	if len(uid) != uidLength {
+		return out, false
 	}
-	raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
-	return raw, err == nil && len(raw) == uidBytes && dashed(raw) == s
+	raw, err := hex.DecodeString(strings.ReplaceAll(string(uid), "-", ""))
+	if err != nil || len(raw) != uidBytes {
+		return out, false
+	}
+	out = [uidBytes]byte(raw)
+	return out, TextUID(out) == uid
 }
 
-func dashed(raw []byte) string {
-	s := hex.EncodeToString(raw)
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+// TextUID returns the usual form of a UID.
+func TextUID(raw [uidBytes]byte) types.UID {
+	s := hex.EncodeToString(raw[:])
+	return types.UID(s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:])
 }
 
 // meta packs version, UID, generation, times, labels, annotations and finalizers of an
@@ -175,12 +175,8 @@ func (w *writer) meta(o *metav1.ObjectMeta) {
 	w.uid(o.UID)
 	w.text(o.ResourceVersion)
 	w.signed(o.Generation)
-	w.time(&o.CreationTimestamp.Time)
-	if o.DeletionTimestamp == nil {
-		w.time(nil)
-	} else {
-		w.time(&o.DeletionTimestamp.Time)
-	}
+	w.time(&o.CreationTimestamp)
+	w.time(o.DeletionTimestamp)
 	w.pairs(o.Labels)
 	w.pairs(o.Annotations)
 	w.count(len(o.Finalizers))
@@ -251,8 +247,10 @@ func (r *reader) uid() types.UID {
 	if n := r.count(); n > 0 {
 		return types.UID(r.bytes(n - 1))
 	}
-	return types.UID(dashed([]byte(r.bytes(uidBytes))))
+	return r.rawUID()
 }
+
+func (r *reader) rawUID() types.UID { return TextUID([uidBytes]byte([]byte(r.bytes(uidBytes)))) }
 
 // meta unpacks what writer.meta packed.
 func (r *reader) meta(o *metav1.ObjectMeta) {

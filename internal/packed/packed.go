@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 var (
@@ -91,13 +92,10 @@ func (w *writer) value(v reflect.Value) { //nolint:gocyclo // one case for each 
 		return
 	case t == timeType:
 		at, _ := v.Addr().Interface().(*metav1.Time)
-		w.time(&at.Time)
+		w.time(at)
 		return
 	case marshals(t) && t.Kind() != reflect.Pointer:
-		raw, err := json.Marshal(v.Addr().Interface())
-		if err != nil {
-			raw = nil // comes back as the zero value
-		}
+		raw, _ := json.Marshal(v.Addr().Interface()) // without JSON it comes back as the zero value
 		w.text(string(raw))
 		return
 	}
@@ -162,23 +160,19 @@ const (
 )
 
 func (w *writer) repeated(s string) {
-	if raw, ok := binaryUID(s); ok {
+	if raw, ok := BinaryUID(types.UID(s)); ok {
 		w.count(spelledUID)
-		w.out = append(w.out, raw...)
+		w.out = append(w.out, raw[:]...)
 		return
 	}
-	n := w.words.repeated(s, w.object)
-	if n > 0 {
+	if n := w.words.repeated(s, w.object); n > 0 {
 		w.out = binary.AppendUvarint(w.out, n+spelledUID)
 		return
 	}
-	if len(s) < longestSpelled {
-		w.count(len(s))
-	} else {
+	if len(s) >= longestSpelled {
 		w.count(longestSpelled)
-		w.count(len(s))
 	}
-	w.out = append(w.out, s...)
+	w.text(s)
 }
 
 func present(b bool) int {
@@ -256,7 +250,7 @@ func (r *reader) repeated() string {
 	case n > spelledUID:
 		return r.words.word(n - spelledUID)
 	case n == spelledUID:
-		return dashed([]byte(r.bytes(uidBytes)))
+		return string(r.rawUID())
 	case n == longestSpelled:
 		return r.bytes(r.count())
 	default:

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,18 +87,10 @@ func (c *Config) complete() error {
 	case c.Clock == nil:
 		return errors.New("starting the work agent: a clock is needed")
 	}
-	if c.AgentID == "" {
-		c.AgentID = c.HubHash
-	}
-	if c.Grace == 0 {
-		c.Grace = DefaultGrace
-	}
-	if c.Metrics == nil {
-		c.Metrics = &Metrics{}
-	}
-	if c.Workers == 0 {
-		c.Workers = DefaultWorkers
-	}
+	c.AgentID = cmp.Or(c.AgentID, c.HubHash)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.Metrics = cmp.Or(c.Metrics, &Metrics{})
+	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
 	return nil
 }
 
@@ -210,7 +203,7 @@ func (a *agent) run(ctx context.Context) error {
 		if a.applied.WaitSynced(ctx) == nil {
 			for _, name := range a.applied.Names() {
 				if applied := a.applied.Get(name); applied != nil {
-					a.tracker.Track(name, workapply.Recorded(applied)) //nolint:contextcheck // watches go on after the call that began them
+					a.tracker.Track(name, drift.Recorded(applied.Status.AppliedResources)) //nolint:contextcheck // watches go on after the call that began them
 				}
 			}
 		}
@@ -313,32 +306,22 @@ func (a *agent) reportBlind(name string, resource schema.GroupVersionResource, n
 	}
 	ctx, cancel := context.WithTimeout(logr.NewContext(context.Background(), a.cfg.Log), eventTimeout)
 	defer cancel()
-	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metaOf(a.cfg.ClusterName, known)}, unwatched(resource, cause))
+	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
+		Namespace: a.cfg.ClusterName, Name: known.Name, UID: known.UID, ResourceVersion: known.Version,
+	}}, unwatched(resource, cause))
 }
 
 // unwatched is the Event for a resource that cannot be watched because of cause.
 func unwatched(resource schema.GroupVersionResource, cause error) reconcile.Event {
+	reason, message := "WatchForbidden", fmt.Sprintf(
+		"%s may not be listed and watched by the agent, so changes are found only once a minute; grant it list and watch", resource.GroupResource())
 	if apierrors.IsNotFound(cause) {
-		return reconcile.Event{
-			Type: "Warning", Reason: "KindNotServed", Action: "Watch",
-			Message: fmt.Sprintf(
-				"%s of version %s is not served by the cluster, so its objects are read once a minute; install its definition",
-				resource.GroupResource(), resource.Version,
-			),
-		}
+		reason, message = "KindNotServed", fmt.Sprintf(
+			"%s of version %s is not served by the cluster, so its objects are read once a minute; install its definition",
+			resource.GroupResource(), resource.Version)
 	}
-	return reconcile.Event{
-		Type: "Warning", Reason: "WatchForbidden", Action: "Watch",
-		Message: fmt.Sprintf(
-			"%s may not be listed and watched by the agent, so changes are found only once a minute; grant it list and watch",
-			resource.GroupResource(),
-		),
-	}
+	return reconcile.Event{Type: "Warning", Reason: reason, Action: "Watch", Message: message}
 }
 
 // eventTimeout bounds the sending of an Event that no pass waits for.
 const eventTimeout = 10 * time.Second
-
-func metaOf(namespace string, work ledger.Work) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.Version}
-}

@@ -77,45 +77,37 @@ func (e *evaluator) leaveOut(expressions []expression, out, live *unstructured.U
 	if err != nil {
 		return err
 	}
-	ours, anyone := owners(live, manager)
+	anyone := OwnedFields(live, func(metav1.ManagedFieldsEntry) bool { return true })
+	ours := OwnedFields(live, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+	})
 	*e = evaluator{}
-	if err := e.cutMap(out.Object, live.Object, declared, anyone); err != nil {
-		return tooCostly(expressions, err)
+	e.cutMap(out.Object, live.Object, declared, anyone)
+	if e.err() == nil {
+		e.keepMap(out.Object, live.Object, found, ours)
 	}
-	if err := e.keepMap(out.Object, live.Object, found, ours); err != nil {
-		return tooCostly(expressions, err)
+	if err := e.err(); err != nil { // the lists of the object are too long for the selection
+		return expressions[0].fault(err.Error())
 	}
 	return nil
 }
 
-// tooCostly returns the error for an object whose lists are too long for the selection.
-func tooCostly(expressions []expression, err error) error {
-	return expressions[0].fault(err.Error())
-}
-
-// owners returns the fields that our manager applied, and those of all managers.
-func owners(live *unstructured.Unstructured, manager string) (ours, anyone *fieldpath.Set) {
-	ours, anyone = fieldpath.NewSet(), fieldpath.NewSet()
+// OwnedFields returns the fields of a live object that the chosen managers own. Managed
+// fields that cannot be read have no owner.
+func OwnedFields(live *unstructured.Unstructured, chosen func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
+	out := fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
-		if entry.FieldsV1 == nil {
-			continue
-		}
-		set := fieldpath.NewSet()
-		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-			continue
-		}
-		anyone = anyone.Union(set)
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
-			ours = ours.Union(set)
+		part := fieldpath.NewSet()
+		if chosen(entry) && entry.FieldsV1 != nil && part.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
+			out = out.Union(part)
 		}
 	}
-	return ours, anyone
+	return out
 }
 
 // digest returns the digest of the manifest without the selected fields.
 func digest(desired *unstructured.Unstructured, t *tree) (string, error) {
-	rest := without(desired.Object, t)
-	raw, err := json.Marshal(rest)
+	raw, err := json.Marshal(without(desired.Object, t))
 	if err != nil {
 		return "", fmt.Errorf("encoding the manifest: %w", err)
 	}

@@ -11,11 +11,11 @@ import (
 // this path of the live object; they show which parts the API server merges field by
 // field. In parts that it treats as one value, and in parts without an owner, the live
 // values replace what is selected.
-func (e *evaluator) cutMap(want map[string]any, live any, t *tree, owned *fieldpath.Set) error {
+func (e *evaluator) cutMap(want map[string]any, live any, t *tree, owned *fieldpath.Set) {
 	have, _ := live.(map[string]any)
 	if owned.Empty() && len(have) > 0 {
 		graftMap(want, have, t)
-		return nil
+		return
 	}
 	for name, sub := range t.names {
 		child, there := want[name]
@@ -24,33 +24,28 @@ func (e *evaluator) cutMap(want map[string]any, live any, t *tree, owned *fieldp
 		case sub.covers(child):
 			delete(want, name)
 		default:
-			next, err := e.cut(child, have[name], sub, owned.WithPrefix(fieldpath.FieldNameElement(name)))
-			if err != nil {
-				return err
-			}
-			want[name] = next
+			want[name] = e.cut(child, have[name], sub, owned.WithPrefix(fieldpath.FieldNameElement(name)))
 		}
 	}
-	return nil
 }
 
-func (e *evaluator) cut(want, live any, t *tree, owned *fieldpath.Set) (any, error) {
+func (e *evaluator) cut(want, live any, t *tree, owned *fieldpath.Set) any {
 	switch w := want.(type) {
 	case map[string]any:
-		return w, e.cutMap(w, live, t, owned)
+		e.cutMap(w, live, t, owned)
 	case []any:
 		have, _ := live.([]any)
 		if owned.Empty() && len(have) > 0 {
-			return graftList(w, have, t), nil
+			return graftList(w, have, t)
 		}
 		return e.cutList(w, have, t, owned)
 	}
-	return want, nil
+	return want
 }
 
 // cutList removes elements, or fields of elements. An element that the live object does
 // not have yet is applied whole, unless it is itself selected.
-func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) ([]any, error) {
+func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) []any {
 	out := make([]any, 0, len(want))
 	for i, child := range want {
 		sub := t.places[i]
@@ -58,23 +53,14 @@ func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) ([]
 			continue
 		}
 		if sub != nil {
-			same, err := e.elementOf(owned, child)
-			if err != nil {
-				return nil, err
-			}
-			at, err := e.position(have, same)
-			if err != nil {
-				return nil, err
-			}
-			if at >= 0 {
-				if child, err = e.cut(child, have[at], sub, owned.WithPrefix(*same)); err != nil {
-					return nil, err
-				}
+			same := e.elementOf(owned, child)
+			if at := e.position(have, same); at >= 0 {
+				child = e.cut(child, have[at], sub, owned.WithPrefix(*same))
 			}
 		}
 		out = append(out, child)
 	}
-	return out, nil
+	return out
 }
 
 // graftMap replaces the selected values with the live ones.

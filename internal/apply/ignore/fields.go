@@ -3,6 +3,7 @@
 package ignore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -31,7 +32,13 @@ type evaluator struct{ steps int }
 
 // spend counts work on n bytes or values.
 func (e *evaluator) spend(n int) error {
-	if e.steps += n; e.steps > maxSteps {
+	e.steps += n
+	return e.err()
+}
+
+// err returns the error for an evaluation that has cost too much.
+func (e *evaluator) err() error {
+	if e.steps > maxSteps {
 		return errSteps
 	}
 	return nil
@@ -73,10 +80,7 @@ func Parse(entries []workv1.IgnoreField) (*Fields, error) {
 	f := &Fields{}
 	count := 0
 	for _, entry := range entries {
-		condition := entry.Condition
-		if condition == "" {
-			condition = workv1.IgnoreFieldsConditionOnSpokePresent
-		}
+		condition := cmp.Or(entry.Condition, workv1.IgnoreFieldsConditionOnSpokePresent)
 		if condition != workv1.IgnoreFieldsConditionOnSpokePresent && condition != workv1.IgnoreFieldsConditionOnSpokeChange {
 			return nil, &Error{Where: "condition", Expression: string(condition), Problem: "must be OnSpokePresent or OnSpokeChange; correct it"}
 		}
@@ -101,17 +105,13 @@ func Parse(entries []workv1.IgnoreField) (*Fields, error) {
 				if e.path, err = notation.parse(text); err != nil {
 					return nil, e.fault(err.Error())
 				}
-				f.add(condition, e)
+				if condition == workv1.IgnoreFieldsConditionOnSpokeChange {
+					f.change = append(f.change, e)
+				} else {
+					f.present = append(f.present, e)
+				}
 			}
 		}
 	}
 	return f, nil
-}
-
-func (f *Fields) add(condition workv1.IgnoreFieldsCondition, e expression) {
-	if condition == workv1.IgnoreFieldsConditionOnSpokeChange {
-		f.change = append(f.change, e)
-		return
-	}
-	f.present = append(f.present, e)
 }

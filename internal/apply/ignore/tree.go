@@ -103,22 +103,19 @@ func there(value any, keys []any) bool {
 // child returns the subtree one step below, creating it if necessary.
 func (t *tree) child(key any) *tree {
 	if name, ok := key.(string); ok {
-		if t.names == nil {
-			t.names = map[string]*tree{}
-		}
-		if t.names[name] == nil {
-			t.names[name] = &tree{}
-		}
-		return t.names[name]
+		return subtree(&t.names, name)
 	}
-	at := key.(int)
-	if t.places == nil {
-		t.places = map[int]*tree{}
+	return subtree(&t.places, key.(int))
+}
+
+func subtree[K comparable](of *map[K]*tree, key K) *tree {
+	if *of == nil {
+		*of = map[K]*tree{}
 	}
-	if t.places[at] == nil {
-		t.places[at] = &tree{}
+	if (*of)[key] == nil {
+		(*of)[key] = &tree{}
 	}
-	return t.places[at]
+	return (*of)[key]
 }
 
 // covers reports whether all of a value is selected.

@@ -19,7 +19,7 @@ const unableAfter = 3
 func (p *pass) claim() {
 	able := map[ledger.Object]bool{}
 	for i := range p.plan.Tasks {
-		o := objectOf(p.state.Manifests[i])
+		o := objectOf(p.state.Manifests[i].Head)
 		able[o] = able[o] || p.plan.Tasks[i].canWrite(p)
 	}
 	var unable []ledger.Object
@@ -32,8 +32,8 @@ func (p *pass) claim() {
 }
 
 // objectOf names what a manifest declares, for claims.
-func objectOf(m Manifest) ledger.Object {
-	return ledger.Object{Group: m.Head.Group, Kind: m.Head.Kind, Namespace: m.Head.Namespace, Name: m.Head.Name}
+func objectOf(head workv1.ManifestResourceMeta) ledger.Object {
+	return ledger.Object{Group: head.Group, Kind: head.Kind, Namespace: head.Namespace, Name: head.Name}
 }
 
 // canWrite reports whether the object was written, or may be.

@@ -148,16 +148,13 @@ func (p *pass) tendResting(ctx context.Context, t *Task, live *unstructured.Unst
 		live, err = p.ownResting(ctx, t, live)
 		p.evaluateRules(ctx, t, live)
 	}
-	if err == nil {
-		t.moveTo(resting)
-		return
+	if err != nil {
+		t.Reading.at = p.c.Clock.Now()
+		if live != nil {
+			t.Reading.from = live.GetResourceVersion()
+		}
 	}
-	t.Reading.at = p.c.Clock.Now()
-	if live != nil {
-		t.Reading.from = live.GetResourceVersion()
-	}
-	var denial *executor.DeniedError
-	if errors.As(err, &denial) {
+	if err == nil || errors.As(err, new(*executor.DeniedError)) {
 		t.moveTo(resting)
 		return
 	}
@@ -178,10 +175,7 @@ func (p *pass) ownResting(ctx context.Context, t *Task, live *unstructured.Unstr
 		Resource: t.Resource, Object: t.Object, Options: t.Options,
 		Owner: apply.OwnerOf(p.applied), Live: live, OwnerOnly: true, NeverCreate: true,
 	})
-	var deleting *apply.DeletingError
-	switch {
-	case errors.As(err, &deleting):
-	case err != nil:
+	if err != nil && !errors.As(err, new(*apply.DeletingError)) {
 		t.Outcome.Applied = status.Applied("its owner reference could not be written: " + apply.Message(err, t.secret()))
 		return live, err
 	}
@@ -262,7 +256,13 @@ func (p *pass) recordComplete(ctx context.Context) error {
 	if slices.Equal(now, recorded) {
 		return nil
 	}
-	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationCompleteManifests: strings.Join(now, " ")})
+	return p.annotate(ctx, map[string]string{workv1.AnnotationCompleteManifests: strings.Join(now, " ")})
+}
+
+// annotate sets annotations of the AppliedManifestWork, and removes those whose value is
+// empty.
+func (p *pass) annotate(ctx context.Context, values map[string]string) error {
+	applied, err := p.c.Applied.Annotate(ctx, p.applied, values)
 	if err == nil {
 		p.applied = applied
 	}

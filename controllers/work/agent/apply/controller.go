@@ -204,16 +204,10 @@ func (c *Controller) record(work ledger.Work) *record {
 // without an event. It makes no request.
 func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 	applied := c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name))
-	switch {
-	case !r.settled, !work.Held, r.generation != work.Generation, r.status != work.Status:
-		return 0, false
-	case applied == nil, r.owner != applied.UID, applied.DeletionTimestamp != nil, !c.c.Applied.Adopted(applied):
-		return 0, false
-	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(
-		applied.Status.AppliedResources,
-	), r.notes != notesOn(applied), !ledger.Noted(applied, work.Sighting()):
-		return 0, false
-	case r.epoch != c.c.Works.Claims.Epoch(work.Name):
+	if !r.settled || !work.Held || r.generation != work.Generation || r.status != work.Status ||
+		applied == nil || r.owner != applied.UID || applied.DeletionTimestamp != nil || !c.c.Applied.Adopted(applied) ||
+		applied.Status.EvictionStartTime != nil || r.resources != sumOf(applied.Status.AppliedResources) ||
+		r.notes != notesOn(applied) || !ledger.Noted(applied, work.Sighting()) || r.epoch != c.c.Works.Claims.Epoch(work.Name) {
 		return 0, false
 	}
 	now := c.c.Clock.Now()

@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -219,10 +220,7 @@ func (t *Task) approach() action {
 // unresolvable is the task of a manifest that names no object. It is retried only if its
 // kind may still appear.
 func unresolvable(task Task, m Manifest, now time.Time) (Task, time.Duration) {
-	cause := m.Err
-	if cause == nil {
-		cause = m.MapErr
-	}
+	cause := cmp.Or(m.Err, m.MapErr)
 	task.Outcome = status.Outcome{
 		Applied: status.Failed(apply.Message(cause, false)), Available: status.Unnamed(), Feedback: status.NoFeedback(),
 	}

@@ -19,20 +19,22 @@ func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
 	p.announceLeftover(ctx, before)
 	p.announceHeld(ctx, before)
 	for _, why := range p.plan.Inhabited {
-		p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ReasonNamespaceKept, Action: "Prune", Message: why})
+		p.warn(ctx, workv1.ReasonNamespaceKept, "Prune", why)
 	}
 	was := apimeta.IsStatusConditionFalse(before.Conditions, workv1.ConditionApplied)
 	failed := apimeta.IsStatusConditionFalse(p.work.Status.Conditions, workv1.ConditionApplied)
 	switch {
 	case failed && !was:
-		p.c.Event(ctx, p.work, reconcile.Event{
-			Type: "Warning", Reason: workv1.ReasonAppliedManifestWorkFailed, Action: "Apply", Message: firstFailure(p.work.Status),
-		})
+		p.warn(ctx, workv1.ReasonAppliedManifestWorkFailed, "Apply", firstFailure(p.work.Status))
 	case was && !failed:
 		p.c.Event(ctx, p.work, reconcile.Event{
 			Type: "Normal", Reason: workv1.ReasonAppliedManifestWorkComplete, Action: "Apply", Message: workv1.MessageWorkApplied,
 		})
 	}
+}
+
+func (p *pass) warn(ctx context.Context, reason, action, message string) {
+	p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: reason, Action: action, Message: message})
 }
 
 // firstFailure names the first manifest that failed, and why.

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -126,11 +125,11 @@ func seal(items iter.Seq[Item]) string {
 // executor, the complete manifests, and why nothing is removed. It is zero if there are
 // none.
 func notesOn(applied *workv1.AppliedManifestWork) digest.Sum {
-	var notes []string
-	for _, key := range []string{workv1.AnnotationExecutor, workv1.AnnotationCompleteManifests, workv1.AnnotationRemovalHeld} {
-		notes = append(notes, applied.Annotations[key])
+	notes := [...]string{
+		applied.Annotations[workv1.AnnotationExecutor], applied.Annotations[workv1.AnnotationCompleteManifests],
+		applied.Annotations[workv1.AnnotationRemovalHeld],
 	}
-	if strings.Join(notes, "") == "" {
+	if notes == [len(notes)]string{} {
 		return digest.Sum{}
 	}
 	return digest.Of(notes)
@@ -156,12 +155,11 @@ func (p *pass) recordApplied(ctx context.Context, folded bool) {
 	if len(values) == 0 {
 		return
 	}
-	applied, err := p.c.Applied.Annotate(ctx, p.applied, values)
-	if err != nil {
+	if err := p.annotate(ctx, values); err != nil {
 		logr.FromContextOrDiscard(ctx).V(1).Info("The applied state was not recorded", "work", p.work.Name, "error", err.Error())
 		return
 	}
-	p.record.notes = notesOn(applied)
+	p.record.notes = notesOn(p.applied)
 }
 
 // watchWait is how long a work that may be applied already waits for the watches of its
@@ -176,7 +174,7 @@ func (c *Controller) restore(s *State, r *record) bool {
 	if !restorable(s, r) {
 		return true
 	}
-	c.c.Watcher.Track(s.Applied.Name, Recorded(s.Applied))
+	c.c.Watcher.Track(s.Applied.Name, drift.Recorded(s.Applied.Status.AppliedResources))
 	order := make(map[apply.ID]int, len(s.Manifests))
 	for i := range s.Manifests {
 		m := &s.Manifests[i]
@@ -226,13 +224,4 @@ func restorable(s *State, r *record) bool {
 	return r.generation == 0 && s.Adopted && s.Applied.DeletionTimestamp == nil && s.Work.Spec.Executor == nil &&
 		s.Applied.Annotations[workv1.AnnotationAppliedDigest] != "" &&
 		len(s.Applied.Status.AppliedResources) == len(s.Manifests)
-}
-
-// Recorded returns the objects in the record of a work.
-func Recorded(applied *workv1.AppliedManifestWork) []drift.Object {
-	out := make([]drift.Object, 0, len(applied.Status.AppliedResources))
-	for _, r := range applied.Status.AppliedResources {
-		out = append(out, drift.Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name, Marked: true})
-	}
-	return out
 }

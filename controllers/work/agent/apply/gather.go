@@ -4,7 +4,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -70,21 +69,16 @@ func (c *Controller) inhabited(s State) map[string]string {
 	if s.Applied == nil {
 		return nil
 	}
-	var out map[string]string
+	out := map[string]string{}
 	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
 		if !apply.IsNamespace(apply.RecordedID(recorded)) || slices.ContainsFunc(s.Manifests, func(m Manifest) bool {
 			return m.Head.Group == "" && m.Head.Kind == "Namespace" && m.Head.Name == recorded.Name
 		}) {
 			continue
 		}
-		tenants := c.c.Applied.Tenants(recorded.Name, s.Work.Name, c.c.Works.Ending)
-		if len(tenants) == 0 {
-			continue
+		if why := c.c.Applied.Inhabited(recorded.Name, s.Work.Name, c.c.Works.Ending); why != "" {
+			out[recorded.Name] = why
 		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[recorded.Name] = ledger.Inhabited(recorded.Name, tenants)
 	}
 	return out
 }
@@ -99,15 +93,11 @@ func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw
 	m := Manifest{Raw: raw}
 	m.Object, m.Err = manifest.Decode(raw)
 	if m.Err != nil {
-		m.Head = head(raw)
+		m.Head = headOf(manifest.Head(raw))
 		return m
 	}
 	gvk := m.Object.GroupVersionKind()
-	m.Head = workv1.ManifestResourceMeta{
-		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
-		Namespace: m.Object.GetNamespace(), Name: m.Object.GetName(),
-	}
-	object := ledger.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: m.Object.GetNamespace(), Name: m.Object.GetName()}
+	m.Head = headOf(gvk, m.Object.GetNamespace(), m.Object.GetName())
 	if m.Mapping, m.MapErr = c.c.Mapper.Resource(ctx, gvk); m.MapErr != nil {
 		return m
 	}
@@ -117,7 +107,7 @@ func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw
 	id := apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())
 	m.Options, m.Refusal = apply.OptionsFor(&work.Spec, id)
 	m.Rules = apply.RulesFor(&work.Spec, id)
-	m.Rival = c.rival(work.Name, object, id, m.Options)
+	m.Rival = c.rival(work.Name, objectOf(m.Head), id, m.Options)
 	return m
 }
 
@@ -146,31 +136,8 @@ func errRival(rival string) error {
 		"declare it in one work only, or identically in both", rival)
 }
 
-// maxHead bounds the names of an object together, in bytes; Kubernetes allows less.
-const maxHead = 1024
-
-// head reads what a manifest that cannot be decoded says about its object, so that the
-// object is not mistaken for one that is no longer declared.
-func head(raw []byte) workv1.ManifestResourceMeta {
-	var h struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
-	}
-	if len(raw) > manifest.MaxBytes {
-		return workv1.ManifestResourceMeta{}
-	}
-	if err := json.Unmarshal(raw, &h); err != nil {
-		return workv1.ManifestResourceMeta{}
-	}
-	gv, err := schema.ParseGroupVersion(h.APIVersion)
-	if err != nil || len(h.APIVersion)+len(h.Kind)+len(h.Metadata.Namespace)+len(h.Metadata.Name) > maxHead {
-		return workv1.ManifestResourceMeta{}
-	}
-	return workv1.ManifestResourceMeta{
-		Group: gv.Group, Version: gv.Version, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name,
-	}
+// headOf names an object as the status does, also that of a manifest that cannot be
+// decoded, so that it is not mistaken for one that is no longer declared.
+func headOf(gvk schema.GroupVersionKind, namespace, name string) workv1.ManifestResourceMeta {
+	return workv1.ManifestResourceMeta{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: namespace, Name: name}
 }

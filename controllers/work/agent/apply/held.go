@@ -68,7 +68,7 @@ func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatu
 	if held == nil || apimeta.FindStatusCondition(before.Conditions, workv1.ConditionRemovalHeld) != nil {
 		return
 	}
-	p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ConditionRemovalHeld, Action: "Prune", Message: held.Message})
+	p.warn(ctx, workv1.ConditionRemovalHeld, "Prune", held.Message)
 }
 
 // recordSuccessor records a work that replaced another of its name, before its status
@@ -80,10 +80,5 @@ func (p *pass) recordSuccessor(ctx context.Context) error {
 	if !noted || last.UID == now.UID {
 		return nil
 	}
-	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationLastSeen: now.String()})
-	if err != nil {
-		return err
-	}
-	p.applied = applied
-	return nil
+	return p.annotate(ctx, map[string]string{workv1.AnnotationLastSeen: now.String()})
 }

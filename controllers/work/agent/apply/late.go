@@ -32,16 +32,11 @@ func turns(tasks []Task) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := &tasks[a], &tasks[b]
-		if by := cmp.Compare(rank(x), rank(y)); by != 0 || x.Reading.late.Equal(y.Reading.late) {
-			return by
+		by := x.Reading.late.Compare(y.Reading.late)
+		if x.Reading.late.IsZero() || y.Reading.late.IsZero() {
+			by = -by // those that do not wait come last
 		}
-		switch {
-		case x.Reading.late.IsZero():
-			return 1
-		case y.Reading.late.IsZero():
-			return -1
-		}
-		return x.Reading.late.Compare(y.Reading.late)
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), by)
 	})
 	return order
 }

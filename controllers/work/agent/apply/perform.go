@@ -3,11 +3,9 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -178,7 +176,7 @@ func (p *pass) liveOf(ctx context.Context, i int) (*unstructured.Unstructured, e
 // known, and those whose removal waits.
 func (p *pass) recordObjects(ctx context.Context) error {
 	list := p.listed()
-	if sameResources(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
+	if slices.Equal(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
 		p.record.resources = sumOf(list)
 		return nil
 	}
@@ -222,7 +220,7 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 		}
 	}
 	out = append(out, pending...)
-	slices.SortFunc(out, compareResources)
+	ledger.Sort(out)
 	return out
 }
 
@@ -234,13 +232,6 @@ func uidOf(t *Task, known map[apply.ID]types.UID) types.UID {
 	}
 	return t.Result.Seen.UID
 }
-
-func compareResources(a, b workv1.AppliedManifestResourceMeta) int {
-	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version),
-		strings.Compare(a.Resource, b.Resource), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
-
-func sameResources(a, b []workv1.AppliedManifestResourceMeta) bool { return slices.Equal(a, b) }
 
 // sumOf digests a list for the record; nil equals an empty list.
 func sumOf(list []workv1.AppliedManifestResourceMeta) digest.Sum {
@@ -261,10 +252,7 @@ func (p *pass) watch() {
 			})
 		}
 	}
-	for _, r := range p.pending {
-		objects = append(objects, drift.Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name, Marked: true})
-	}
-	p.c.Watcher.Track(p.applied.Name, objects)
+	p.c.Watcher.Track(p.applied.Name, append(objects, drift.Recorded(p.pending)...))
 	p.c.Watcher.Wait(p.applied.Name, waits)
 }
 

@@ -39,13 +39,10 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 	seen := map[apply.ID]bool{}
 	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
 		id := apply.RecordedID(recorded)
-		if seen[id] {
+		if seen[id] || declared[id] {
 			continue
 		}
 		seen[id] = true
-		if declared[id] {
-			continue
-		}
 		undeclared++
 		if unresolved(s.Manifests, id) {
 			continue
@@ -63,9 +60,7 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 			p.later(rest)
 			continue
 		}
-		p.Remove = append(p.Remove, apply.Removal{
-			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: keep,
-		})
+		p.Remove = append(p.Remove, apply.Removal{Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: keep})
 	}
 	p.planHoldNote(s, undeclared)
 }
@@ -136,24 +131,17 @@ func (p *pass) setLeftoverMessage(next *workv1.ManifestWorkStatus) {
 		}, now)
 		return
 	}
-	c := apimeta.FindStatusCondition(next.Conditions, workv1.ConditionApplied)
-	if c == nil {
-		return
-	}
 	// Removals that this pass put off have failed as they did before.
 	message := p.leftover
-	if message == "" && len(p.plan.Pending) > 0 {
-		was := apimeta.FindStatusCondition(p.work.Status.Conditions, workv1.ConditionApplied)
-		if was != nil {
-			_, message, _ = strings.Cut(was.Message, leftoverBegin)
-		}
+	was := apimeta.FindStatusCondition(p.work.Status.Conditions, workv1.ConditionApplied)
+	if message == "" && len(p.plan.Pending) > 0 && was != nil {
+		_, message, _ = strings.Cut(was.Message, leftoverBegin)
 	}
-	if message == "" {
-		return
+	if c := apimeta.FindStatusCondition(next.Conditions, workv1.ConditionApplied); c != nil && message != "" {
+		said := *c
+		said.Message += leftoverBegin + message
+		reconcile.SetCondition(&next.Conditions, said, now)
 	}
-	said := *c
-	said.Message += leftoverBegin + message
-	reconcile.SetCondition(&next.Conditions, said, now)
 }
 
 // announceLeftover sends an Event when objects cannot be removed, once for each
@@ -163,8 +151,5 @@ func (p *pass) announceLeftover(ctx context.Context, before workv1.ManifestWorkS
 	if p.leftover == "" || (was != nil && strings.HasSuffix(was.Message, leftoverBegin+p.leftover)) {
 		return
 	}
-	p.c.Event(ctx, p.work, reconcile.Event{
-		Type: "Warning", Reason: reasonPruneFailed, Action: "Prune",
-		Message: strings.TrimPrefix(leftoverBegin, "; ") + p.leftover,
-	})
+	p.warn(ctx, reasonPruneFailed, "Prune", strings.TrimPrefix(leftoverBegin, "; ")+p.leftover)
 }

@@ -45,10 +45,8 @@ type reading struct {
 // the rights, because the agent reads with its own.
 func (i Item) readDue(v view, last, now time.Time) (read bool, wait time.Duration) {
 	r := i.Reading
-	if !i.Executor.IsAgent() && !i.Granted && i.Phase != resting {
-		return false, 0
-	}
-	if r.asked == (digest.Sum{}) || i.Phase == denied || v.sight != drift.Present {
+	unproven := !i.Executor.IsAgent() && !i.Granted && i.Phase != resting
+	if unproven || r.asked == (digest.Sum{}) || i.Phase == denied || v.sight != drift.Present {
 		return false, 0
 	}
 	pause := max(lookEvery, backoff(r.fails))
@@ -62,8 +60,7 @@ func (i Item) readDue(v view, last, now time.Time) (read bool, wait time.Duratio
 	if i.Looked.After(own) {
 		own = i.Looked
 	}
-	rest := max(pause-now.Sub(own), lookEvery-now.Sub(last))
-	return rest <= 0, max(rest, 0)
+	return after(max(pause-now.Sub(own), lookEvery-now.Sub(last)))
 }
 
 // reread forgets earlier readings where the rules have changed, or where the status does
@@ -85,10 +82,8 @@ func (t *Task) reread(work *workv1.ManifestWork) {
 		t.Outcome.Feedback, t.Outcome.Values, t.Outcome.Fresh = status.NoFeedback(), nil, true
 	case entry == nil && status.LeftOut(before):
 		// It would not fit; reading again would not help.
-	case t.Reading.leftOut != 0 && t.Reading.leftOut != work.Generation:
-		// It may fit now.
-		t.Reading.from = ""
-	case entry == nil || digest.Of(entry.StatusFeedback.Values) != t.Reading.values:
+	case t.Reading.leftOut != 0 && t.Reading.leftOut != work.Generation, // it may fit now
+		entry == nil || digest.Of(entry.StatusFeedback.Values) != t.Reading.values:
 		t.Reading.from = ""
 	}
 }
@@ -127,8 +122,10 @@ func (p *pass) evaluateRules(ctx context.Context, t *Task, live *unstructured.Un
 	if live == nil || t.Reading.asked == (digest.Sum{}) {
 		return
 	}
-	found := readFeedback(t.Rules, live, sharedOptions(p.c.Feedback, len(p.plan.Tasks)))
-	t.Outcome.Feedback = found.feedback
+	share := p.c.Feedback
+	share.MaxBytes = max(maxFeedback/max(len(p.plan.Tasks), 1), leastFeedback)
+	t.Outcome.Values, t.Outcome.Feedback = readFeedback(t.Rules.Feedback, live, share)
+	t.Outcome.Fresh = true
 	now := p.c.Clock.Now()
 	verdicts, late := p.rules.Evaluate(ctx, t.Rules.Conditions, live, p.former(t))
 	if !late || t.Phase != resting {
@@ -142,29 +139,20 @@ func (p *pass) evaluateRules(ctx context.Context, t *Task, live *unstructured.Un
 	case t.Reading.late.IsZero():
 		t.Reading.late = now
 	}
-	t.Outcome.Values, t.Outcome.Fresh = found.values, true
 	t.Reading.from = live.GetResourceVersion()
-	t.Reading.at, t.Reading.fails, t.Reading.values, t.Reading.leftOut = now, 0, digest.Of(found.values), 0
-}
-
-// finding is the result of feedback rules for one object.
-type finding struct {
-	// values and feedback are what the feedback rules returned.
-	values   []workv1.FeedbackValue
-	feedback status.Verdict
+	t.Reading.at, t.Reading.fails, t.Reading.values, t.Reading.leftOut = now, 0, digest.Of(t.Outcome.Values), 0
 }
 
 // readFeedback evaluates the feedback rules for a live object. It is pure.
-func readFeedback(rules apply.Rules, live *unstructured.Unstructured, o feedback.Options) finding {
-	f := finding{feedback: status.NoFeedback()}
-	if len(rules.Feedback) > 0 {
-		values, err := feedback.Evaluate(live, rules.Feedback, o)
-		f.values, f.feedback = values, status.FeedbackSynced()
-		if err != nil {
-			f.feedback = status.FeedbackFailed(err.Error())
-		}
+func readFeedback(rules []workv1.FeedbackRule, live *unstructured.Unstructured, o feedback.Options) ([]workv1.FeedbackValue, status.Verdict) {
+	if len(rules) == 0 {
+		return nil, status.NoFeedback()
 	}
-	return f
+	values, err := feedback.Evaluate(live, rules, o)
+	if err != nil {
+		return values, status.FeedbackFailed(err.Error())
+	}
+	return values, status.FeedbackSynced()
 }
 
 const (
@@ -175,15 +163,9 @@ const (
 	leastFeedback = 256
 )
 
-// sharedOptions returns the options for one of the given number of objects of a work.
-func sharedOptions(o feedback.Options, objects int) feedback.Options {
-	o.MaxBytes = max(maxFeedback/max(objects, 1), leastFeedback)
-	return o
-}
-
 // askedOf digests rules; no rules give zero.
 func askedOf(rules apply.Rules) digest.Sum {
-	if rules.None() {
+	if len(rules.Feedback)+len(rules.Conditions) == 0 {
 		return digest.Sum{}
 	}
 	return digest.Of(rules)

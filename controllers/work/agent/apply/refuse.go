@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -27,19 +28,17 @@ func unrecordable(work string, identity ledger.Identity) error {
 // refuse reports on each manifest why the work is not applied. Nothing is written to the
 // cluster, and the work gets no finalizer: what was never recorded needs no cleanup.
 func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *record, fault error) error {
-	var nothing []ledger.Object
-	for _, m := range work.Spec.Workload.Manifests {
-		nothing = append(nothing, objectOf(Manifest{Head: head(m.Raw)}))
-	}
-	c.c.Works.Claims.Unable(work.Name, nothing)
+	var unable []ledger.Object
 	p := &pass{Controller: c, record: r, work: work, state: State{Work: work}}
-	for ordinal := range work.Spec.Workload.Manifests {
+	for ordinal, m := range work.Spec.Workload.Manifests {
 		task := Task{}
 		task.moveTo(broken)
-		task.Meta = head(work.Spec.Workload.Manifests[ordinal].Raw)
+		task.Meta = headOf(manifest.Head(m.Raw))
+		unable = append(unable, objectOf(task.Meta))
 		task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
 		task.Outcome = status.Outcome{Applied: status.Failed(fault.Error()), Available: status.Unnamed(), Feedback: status.NoFeedback()}
 		p.plan.Tasks = append(p.plan.Tasks, task)
 	}
+	c.c.Works.Claims.Unable(work.Name, unable)
 	return p.report(ctx)
 }

@@ -72,14 +72,9 @@ func (t *Task) secret() bool {
 func (t *Task) recordRefusal() {
 	t.moveTo(refused)
 	t.Outcome.Applied = status.Failed(t.Refusal.Error())
-	if isIgnoreError(t.Refusal) {
+	if errors.As(t.Refusal, new(*ignore.Error)) {
 		t.Outcome.Applied = status.IgnoreFieldsFailed(t.Refusal.Error())
 	}
-}
-
-func isIgnoreError(err error) bool {
-	var fault *ignore.Error
-	return errors.As(err, &fault)
 }
 
 // recordKept records that the object is as the work, or an older one, declares it. It
@@ -117,8 +112,6 @@ func (t *Task) recordKept(result apply.Result) (repaired bool) {
 
 // setFailed records that an object could not be applied, and when it is tried again.
 func (t *Task) setFailed(err error, now time.Time) {
-	var conflict *apply.ConflictError
-	var deleting *apply.DeletingError
 	var denial *executor.DeniedError
 	t.Outcome.Applied = status.Failed(apply.Message(err, t.secret()))
 	switch {
@@ -128,10 +121,10 @@ func (t *Task) setFailed(err error, now time.Time) {
 		t.Granted = false
 		t.moveTo(denied)
 		t.conceal(now)
-	case isIgnoreError(err):
+	case errors.As(err, new(*ignore.Error)):
 		t.Outcome.Applied = status.IgnoreFieldsFailed(err.Error())
 		t.moveTo(blocked)
-	case errors.As(err, &conflict), errors.As(err, &deleting):
+	case errors.As(err, new(*apply.ConflictError)), errors.As(err, new(*apply.DeletingError)):
 		t.moveTo(blocked)
 	default:
 		t.recordFailure(now, apply.RetryAfter(err))

@@ -3,6 +3,7 @@
 package drift
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -64,6 +66,15 @@ type Object struct {
 	// Marked is set when the object carries an owner reference of a work, so that a
 	// running watch recognizes it by itself.
 	Marked bool
+}
+
+// Recorded returns recorded objects as those to watch.
+func Recorded(list []workv1.AppliedManifestResourceMeta) []Object {
+	out := make([]Object, 0, len(list))
+	for _, r := range list {
+		out = append(out, Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name, Marked: true})
+	}
+	return out
 }
 
 // Tracker watches what works declare. Track may be called at any time.
@@ -170,10 +181,7 @@ func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name str
 	key := reconcile.Key{Namespace: namespace, Name: name}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.watches[scope{resource: resource}]
-	if w == nil {
-		w = t.watches[scope{resource, namespace}]
-	}
+	w := cmp.Or(t.watches[scope{resource: resource}], t.watches[scope{resource, namespace}])
 	if w == nil || t.unseen[place{resource, key}] {
 		return apply.Seen{}, Unknown
 	}
@@ -256,10 +264,6 @@ func (t *Tracker) changed(resource schema.GroupVersionResource, key reconcile.Ke
 	}
 }
 
-// listed wakes every work in a scope: an object that is missing from the list
-// has no event of its own.
-func (t *Tracker) listed(s scope) { t.wakeAll(t.worksIn(s)) }
-
 // worksIn returns the works with objects in a scope.
 func (t *Tracker) worksIn(s scope) map[string]bool {
 	t.mu.Lock()
@@ -284,7 +288,7 @@ func (t *Tracker) wakeBlind() {
 	}
 	t.mu.Unlock()
 	for _, s := range blind {
-		t.listed(s)
+		t.wakeAll(t.worksIn(s))
 	}
 }
 

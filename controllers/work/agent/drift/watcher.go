@@ -4,6 +4,7 @@ package drift
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -52,9 +53,8 @@ func (a acceptMetadata) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // watcher is one watch and what it has seen of the works' objects.
 type watcher struct {
-	seen  *watch.Collection[apply.Pack]
-	stop  context.CancelFunc
-	ended <-chan struct{}
+	seen *watch.Collection[apply.Pack]
+	stop context.CancelFunc
 }
 
 var definitionsResource = schema.GroupVersionResource{
@@ -72,7 +72,8 @@ func (t *Tracker) start(s scope) *watcher {
 		},
 	})
 	seen.OnChange(func(k reconcile.Key) { t.changed(s.resource, k) })
-	return t.launch(seen, func() { t.listed(s) }, func(err error) { t.blinded(s, err) })
+	// An object that is missing from the list has no event of its own.
+	return t.launch(seen, func() { t.wakeAll(t.worksIn(s)) }, func(err error) { t.blinded(s, err) })
 }
 
 // startDefinitions starts the watch of definitions. The caller holds the lock.
@@ -97,10 +98,7 @@ func (t *Tracker) startDefinitions() *watcher {
 // defined wakes the works that wait for a kind.
 func (t *Tracker) defined() {
 	t.mu.Lock()
-	works := make(map[string]bool, len(t.waiting))
-	for work := range t.waiting {
-		works[work] = true
-	}
+	works := maps.Clone(t.waiting)
 	t.mu.Unlock()
 	t.c.Defined()
 	t.wakeAll(works)
@@ -110,13 +108,11 @@ func (t *Tracker) defined() {
 // not list or watch.
 func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blinded func(error)) *watcher {
 	ctx, cancel := context.WithCancel(t.ctx)
-	w := &watcher{seen: seen, stop: cancel, ended: ctx.Done()}
 	t.running.Go(func() { _ = seen.Run(ctx) })
 	t.running.Go(func() {
 		ticker := t.c.Clock.NewTicker(syncCheck)
 		defer ticker.Stop()
-		told := false
-		for {
+		for told := false; ; {
 			select {
 			case <-ctx.Done():
 				return
@@ -131,7 +127,7 @@ func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blin
 			}
 		}
 	})
-	return w
+	return &watcher{seen: seen, stop: cancel}
 }
 
 // isDenied reports whether err is one that retrying soon will not fix.
@@ -143,10 +139,11 @@ func isDenied(err error) bool {
 // namespaces; the objects of a namespace are read once a minute from now on.
 func (t *Tracker) blinded(s scope, err error) {
 	t.mu.Lock()
-	narrowed := false
-	if s.namespace == "" && !t.clusterScoped(s.resource) {
+	held := t.objects[s.resource]
+	clusterScoped := held != nil && held.spaces[""] != nil
+	narrowed := s.namespace == "" && !clusterScoped
+	if narrowed {
 		t.wide[s.resource] = true
-		narrowed = true
 		t.adjust()
 	}
 	t.mu.Unlock()
@@ -159,13 +156,6 @@ func (t *Tracker) blinded(s scope, err error) {
 		break
 	}
 	t.wakeAll(works)
-}
-
-// clusterScoped reports whether objects of the resource have no namespace. The
-// caller holds the lock.
-func (t *Tracker) clusterScoped(resource schema.GroupVersionResource) bool {
-	held := t.objects[resource]
-	return held != nil && held.spaces[""] != nil
 }
 
 // failing reports whether the watch may not be made.

@@ -79,30 +79,31 @@ func New(c Config) *Controller { return &Controller{c: c} }
 // Reconcile takes the steps that are possible for the AppliedManifestWork of that name.
 func (c *Controller) Reconcile(ctx context.Context, name string) (reconcile.Result, error) {
 	for range maxSteps {
-		s, err := c.gather(ctx, name)
-		if err != nil {
-			return c.failed(name, err)
-		}
-		step, wait := Decide(s)
-		if step == Rest {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		wait, err = c.takeStep(ctx, step, s)
-		if err != nil {
-			return c.failed(name, err)
-		}
-		if wait > 0 {
+		wait, end, err := c.next(ctx, name)
+		switch {
+		case apierrors.IsConflict(err):
+			return reconcile.Result{RequeueAfter: conflictRetry}, nil
+		case err != nil:
+			return reconcile.Result{}, fmt.Errorf("ending appliedmanifestwork %s: %w", name, err)
+		case end || wait > 0:
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 	}
 	return reconcile.Result{RequeueAfter: conflictRetry}, nil
 }
 
-func (c *Controller) failed(name string, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+// next takes the next step. A duration, or end, ends the pass.
+func (c *Controller) next(ctx context.Context, name string) (wait time.Duration, end bool, err error) {
+	s, err := c.gather(ctx, name)
+	if err != nil {
+		return 0, false, err
 	}
-	return reconcile.Result{}, fmt.Errorf("ending appliedmanifestwork %s: %w", name, err)
+	step, wait := Decide(s)
+	if step == Rest {
+		return wait, true, nil
+	}
+	wait, err = c.takeStep(ctx, step, s)
+	return wait, false, err
 }
 
 // gather reads the two sides. A work that is being deleted is read whole, for its delete
@@ -114,48 +115,46 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	}
 	s.OtherAgent = s.Applied != nil && s.Applied.Spec.AgentID != c.c.Applied.Identity.AgentID
 	work, ours := c.c.Applied.Identity.Work(name)
-	if !ours {
-		if s.Applied != nil {
-			s.Successor = c.c.Applied.Successor(s.Applied)
-			known, there := c.c.Works.Get(s.Applied.Spec.ManifestWorkName)
-			s.Awaited = there && !known.Deleting && !recorded(s.Successor)
-			if there {
-				s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
-			}
-		}
-		return c.guard(s), nil
+	if !ours && s.Applied != nil {
+		work = s.Applied.Spec.ManifestWorkName
 	}
 	known, there := c.c.Works.Get(work)
-	if !there {
-		return c.guard(s), nil
+	switch {
+	case ours && there:
+		body, err := c.c.Works.Body(ctx, known)
+		if err == nil {
+			s.Work, s.WentBack = body, ledger.WentBack(s.Applied, ledger.SightingOf(body))
+			return s, nil
+		}
+		if !missing(err) {
+			return s, err
+		}
+	case !ours && s.Applied != nil:
+		s.Successor = c.c.Applied.Successor(s.Applied)
+		s.Awaited = there && !known.Deleting && !recorded(s.Successor)
+		if there {
+			s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
+		}
 	}
-	body, err := c.c.Works.Body(ctx, known)
-	if missing(err) {
-		return c.guard(s), nil
-	}
-	if err != nil {
-		return s, err
-	}
-	s.Work, s.WentBack = body, ledger.WentBack(s.Applied, ledger.SightingOf(body))
-	return s, nil
+	return c.guard(s), nil
 }
 
 // takeStep takes one step; a duration ends the pass until then.
 func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Duration, error) {
-	var err error
 	switch step {
 	case MarkDeleting:
 		return 0, c.markDeleting(ctx, s.Work, "", false)
 	case Delete:
-		err = c.end(ctx, s)
+		return 0, c.end(ctx, s)
 	case Empty:
 		return c.empty(ctx, s)
 	case Release:
-		return c.release(ctx, s.Work)
+		return 0, c.release(ctx, s.Work)
 	case Stamp:
-		err = c.stamp(ctx, s)
+		return 0, c.stamp(ctx, s)
 	case Unstamp:
-		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, nil)
+		_, err := c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, nil)
+		return 0, err
 	case Hold:
 		c.reportHeld(ctx, s)
 		return holdEvery, nil
@@ -163,10 +162,9 @@ func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Dur
 		return c.markWentBack(ctx, s)
 	case HoldDeletion:
 		return holdEvery, c.holdDeletion(ctx, s)
-	case Evict:
+	default: // Evict
 		return c.evict(ctx, s)
 	}
-	return 0, err
 }
 
 // end deletes the AppliedManifestWork, which keeps its finalizer.
@@ -201,21 +199,18 @@ func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork
 		return nil
 	}
 	next := work.Status.DeepCopy()
-	reconcile.SetCondition(&next.Conditions, metav1.Condition{
-		Type: workv1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: workv1.ReasonWorkDeleting,
-		Message: message, ObservedGeneration: work.Generation,
-	}, c.c.Clock.Now())
-	apimeta.RemoveStatusCondition(&next.Conditions, workv1.ConditionRemovalHeld)
-	if held {
+	set := func(kind, reason, message string) {
 		reconcile.SetCondition(&next.Conditions, metav1.Condition{
-			Type: workv1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1.ReasonHubWentBack, Message: cause, ObservedGeneration: work.Generation,
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: work.Generation,
 		}, c.c.Clock.Now())
 	}
-	_, err := c.c.Works.WriteStatus(ctx, work, *next)
-	if apierrors.IsNotFound(err) {
-		return nil
+	set(workv1.ConditionDeleting, workv1.ReasonWorkDeleting, message)
+	apimeta.RemoveStatusCondition(&next.Conditions, workv1.ConditionRemovalHeld)
+	if held {
+		set(workv1.ConditionRemovalHeld, workv1.ReasonHubWentBack, cause)
 	}
-	return err
+	_, err := c.c.Works.WriteStatus(ctx, work, *next)
+	return reconcile.IgnoreNotFound(err)
 }
 
 // empty removes the objects, last rank first, and shortens the record to those that still
@@ -225,11 +220,7 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	slices.SortStableFunc(recorded, func(a, b workv1.AppliedManifestResourceMeta) int {
 		return cmp.Compare(manifest.RankResource(b.Resource), manifest.RankResource(a.Resource))
 	})
-	var objects []drift.Object
-	for _, r := range recorded {
-		objects = append(objects, drift.Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name, Marked: true})
-	}
-	c.c.Track(s.Applied.Name, objects)
+	c.c.Track(s.Applied.Name, drift.Recorded(recorded))
 	var pending []workv1.AppliedManifestResourceMeta
 	var errs []error
 	cause, waited := "", s.Now.Sub(s.Applied.DeletionTimestamp.Time)
@@ -256,7 +247,8 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 		return 0, c.c.Applied.Release(ctx, s.Applied)
 	}
 	if len(pending) != len(recorded) {
-		if _, err := c.c.Applied.Record(ctx, s.Applied, inOrder(pending), nil); err != nil {
+		ledger.Sort(pending)
+		if _, err := c.c.Applied.Record(ctx, s.Applied, pending, nil); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -271,17 +263,18 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	return pendingAfter(waited), errors.Join(errs...)
 }
 
+// pendingAfter grows with the time that a work has been waiting.
+func pendingAfter(waited time.Duration) time.Duration {
+	return min(max(waited/4, pendingFirst), pendingLast)
+}
+
 // inhabited returns why a namespace that would be deleted stays: other works have objects
 // in it.
 func (c *Controller) inhabited(s State, r apply.Removal) string {
 	if r.Keep || !apply.IsNamespace(apply.RecordedID(r.Recorded)) {
 		return ""
 	}
-	tenants := c.c.Applied.Tenants(r.Recorded.Name, s.Applied.Spec.ManifestWorkName, c.c.Works.Ending)
-	if len(tenants) == 0 {
-		return ""
-	}
-	return ledger.Inhabited(r.Recorded.Name, tenants)
+	return c.c.Applied.Inhabited(r.Recorded.Name, s.Applied.Spec.ManifestWorkName, c.c.Works.Ending)
 }
 
 // letGo removes the owner references of the work from the objects that its delete option
@@ -350,31 +343,15 @@ func (c *Controller) removal(s State, r workv1.AppliedManifestResourceMeta) appl
 	return out
 }
 
-func inOrder(list []workv1.AppliedManifestResourceMeta) []workv1.AppliedManifestResourceMeta {
-	slices.SortFunc(list, func(a, b workv1.AppliedManifestResourceMeta) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return list
-}
-
-// pendingAfter grows with the time that a work has been waiting.
-func pendingAfter(waited time.Duration) time.Duration {
-	return min(max(waited/4, pendingFirst), pendingLast)
-}
-
 // release drops the finalizer of a work whose AppliedManifestWork is gone, after a live
 // read: its absence from the watch is not enough.
-func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) (time.Duration, error) {
+func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) error {
 	live, err := c.c.Applied.Live(ctx, c.c.Applied.Identity.Name(work.Name))
 	if err != nil || live != nil {
-		return 0, err
+		return err
 	}
 	_, err = c.c.Works.Release(ctx, work)
-	if apierrors.IsNotFound(err) {
-		err = nil
-	}
-	return 0, err
+	return reconcile.IgnoreNotFound(err)
 }
 
 // missing reports whether the hub answered that there is no such work. A server that does

@@ -3,8 +3,10 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,8 +78,7 @@ type packedApplied struct {
 type Count struct{ Known, Missed, Held int }
 
 func (i Identity) count(work *workv1.AppliedManifestWork) Count {
-	switch {
-	case work.Spec.AgentID != i.AgentID || work.DeletionTimestamp != nil:
+	if work.Spec.AgentID != i.AgentID || work.DeletionTimestamp != nil {
 		return Count{}
 	}
 	out := Count{Known: 1}
@@ -110,7 +111,10 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 	})
 	a.collection.OnChange(func(k reconcile.Key) {
 		if _, there := a.collection.Get(k); !there {
-			a.caughtUp(k.Name)
+			a.mu.Lock()
+			delete(a.written, k.Name)
+			delete(a.gone, k.Name)
+			a.mu.Unlock()
 		}
 		changed(k.Name)
 		for _, earlier := range a.predecessors(k.Name) {
@@ -185,20 +189,14 @@ func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	own := a.written[name]
-	switch {
-	case there && a.gone[name] == cached.UID:
-		there = false
-	case there && own != nil && own.UID == cached.UID && !older(cached.ResourceVersion, own.ResourceVersion):
+	if there && a.gone[name] == cached.UID {
+		return own
+	}
+	if there && own != nil && own.UID == cached.UID && !older(cached.ResourceVersion, own.ResourceVersion) {
 		delete(a.written, name)
 		return cached
 	}
-	if own != nil {
-		return own
-	}
-	if there {
-		return cached
-	}
-	return nil
+	return cmp.Or(own, cached)
 }
 
 // Names returns all known names.
@@ -233,7 +231,9 @@ func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifes
 	live, err := typed.Get[workv1.AppliedManifestWork](ctx, a.client, appliedResource, "", name)
 	switch {
 	case apierrors.IsNotFound(err):
-		a.forget(name, a.known(name))
+		if known := a.Get(name); known != nil {
+			a.forget(name, known.UID)
+		}
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -255,13 +255,10 @@ func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv
 			HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work.Name,
 		},
 	}
-	for key, value := range map[string]string{
+	maps.Copy(applied.Annotations, map[string]string{
 		workv1.AnnotationExecutor: noted(applied, work), workv1.AnnotationCompleteManifests: strings.Join(a.Inherited(work.Name), " "),
-	} {
-		if value != "" {
-			applied.Annotations[key] = value
-		}
-	}
+	})
+	maps.DeleteFunc(applied.Annotations, func(_, value string) bool { return value == "" })
 	u, err := typed.ToUnstructured(applied)
 	if err != nil {
 		return nil, err
@@ -293,6 +290,37 @@ func (a *Applied) Inherited(work string) []string {
 	return slices.Compact(out)
 }
 
+// Inhabited returns the message that a namespace stays because works of this agent other
+// than except have objects in it and are not being deleted: a work that declares a
+// namespace must not delete their objects with it. It is empty if there are none. ending
+// reports whether the hub is deleting a work, which its record may not show yet.
+func (a *Applied) Inhabited(namespace, except string, ending func(work string) bool) string {
+	var tenants []string
+	for _, kept := range a.collection.List() {
+		if kept.counts.Known == 0 {
+			continue // it is another agent's, or on its way out
+		}
+		record := a.Get(kept.name)
+		if record == nil || record.DeletionTimestamp != nil || record.Spec.ManifestWorkName == except || ending(record.Spec.ManifestWorkName) {
+			continue
+		}
+		if slices.ContainsFunc(record.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool { return r.Namespace == namespace }) {
+			tenants = append(tenants, record.Spec.ManifestWorkName)
+		}
+	}
+	if len(tenants) == 0 {
+		return ""
+	}
+	slices.Sort(tenants)
+	tenants = slices.Compact(tenants)
+	const named = 3
+	who := strings.Join(tenants[:min(len(tenants), named)], ", ")
+	if len(tenants) > named {
+		who += " and others"
+	}
+	return "namespace " + namespace + " stays, because it holds objects of other works: " + who
+}
+
 // noted returns the executor to record on an AppliedManifestWork; it stays unchanged
 // while the work names an invalid executor.
 func noted(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) string {
@@ -310,10 +338,7 @@ func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork
 	if !slices.Contains(finalizers, workv1.FinalizerAppliedManifestWork) {
 		finalizers = append(finalizers, workv1.FinalizerAppliedManifestWork)
 	}
-	note := map[string]any{workv1.AnnotationExecutor: nil}
-	if user := noted(applied, work); user != "" {
-		note[workv1.AnnotationExecutor] = user
-	}
+	note := notes(map[string]string{workv1.AnnotationExecutor: noted(applied, work)})
 	return a.patch(ctx, applied, map[string]any{
 		"metadata": map[string]any{"finalizers": finalizers, "annotations": note},
 		"spec": map[string]any{
@@ -335,14 +360,20 @@ func (a *Applied) Adopted(applied *workv1.AppliedManifestWork) bool {
 		applied.Spec == workv1.AppliedManifestWorkSpec{HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work}
 }
 
+// Sort brings a list of objects into the order in which it is recorded.
+func Sort(list []workv1.AppliedManifestResourceMeta) {
+	slices.SortFunc(list, func(a, b workv1.AppliedManifestResourceMeta) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
 // Record replaces the list of objects, and the eviction start time.
 func (a *Applied) Record(
 	ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta,
 	evicting *time.Time,
 ) (*workv1.AppliedManifestWork, error) {
-	if resources == nil {
-		resources = []workv1.AppliedManifestResourceMeta{}
-	}
+	resources = append([]workv1.AppliedManifestResourceMeta{}, resources...) // an empty list, not null
 	status := map[string]any{"appliedResources": resources, "evictionStartTime": nil}
 	if evicting != nil {
 		status["evictionStartTime"] = metav1.NewTime(*evicting)
@@ -352,23 +383,25 @@ func (a *Applied) Record(
 
 // Annotate sets annotations, and removes those whose value is empty.
 func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestWork, values map[string]string) (*workv1.AppliedManifestWork, error) {
-	annotations := map[string]any{}
+	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": notes(values)}})
+}
+
+// notes returns the merge patch of annotations; an empty value removes one.
+func notes(values map[string]string) map[string]any {
+	out := map[string]any{}
 	for key, value := range values {
-		annotations[key] = value
-		if value == "" {
-			annotations[key] = nil
+		if out[key] = value; value == "" {
+			out[key] = nil
 		}
 	}
-	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	return out
 }
 
 // Release removes our finalizer.
 func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWork) error {
 	finalizers := slices.DeleteFunc(slices.Clone(applied.Finalizers), func(f string) bool { return f == workv1.FinalizerAppliedManifestWork })
 	_, err := a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
-	if apierrors.IsNotFound(err) {
-		err = nil
-	}
+	err = reconcile.IgnoreNotFound(err)
 	if err == nil && len(finalizers) == 0 {
 		a.forget(applied.Name, applied.UID)
 	}
@@ -377,11 +410,10 @@ func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWo
 
 // Delete deletes exactly this one; it stays until its finalizer is released.
 func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
-	background := metav1.DeletePropagationBackground
 	err := a.client.Resource(appliedResource).Delete(ctx, applied.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &applied.UID}, PropagationPolicy: &background,
+		Preconditions: &metav1.Preconditions{UID: &applied.UID}, PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if reconcile.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("deleting appliedmanifestwork %s: %w", applied.Name, err)
 	}
 	return a.Live(ctx, applied.Name)
@@ -408,14 +440,6 @@ func (a *Applied) remember(live *workv1.AppliedManifestWork) *workv1.AppliedMani
 	return live
 }
 
-// known returns the UID known under the name.
-func (a *Applied) known(name string) types.UID {
-	if work := a.Get(name); work != nil {
-		return work.UID
-	}
-	return ""
-}
-
 // forget records that the one with that UID is deleted, unless the watch already shows
 // it.
 func (a *Applied) forget(name string, uid types.UID) {
@@ -425,12 +449,4 @@ func (a *Applied) forget(name string, uid types.UID) {
 	if cached, there := a.cached(name); there && cached.UID == uid {
 		a.gone[name] = uid
 	}
-}
-
-// caughtUp drops what was remembered of a name that the watch shows as gone.
-func (a *Applied) caughtUp(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.written, name)
-	delete(a.gone, name)
 }

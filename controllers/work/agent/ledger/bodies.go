@@ -7,7 +7,7 @@ import (
 	"compress/flate"
 	"container/list"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -83,7 +83,7 @@ func (b *bodies) get(name, version string) *workv1.ManifestWork {
 	text := e.Value.(*body).text
 	b.mu.Unlock()
 	work := &workv1.ManifestWork{}
-	if err := json.NewDecoder(flate.NewReader(bytes.NewReader(text))).Decode(work); err != nil {
+	if json.NewDecoder(flate.NewReader(bytes.NewReader(text))).Decode(work) != nil {
 		return nil
 	}
 	return work
@@ -106,24 +106,16 @@ func (b *bodies) remove(name string) {
 }
 
 // compressors are reused while there is much to do: each takes more than a megabyte.
-var compressors sync.Pool
+var compressors = sync.Pool{New: func() any {
+	c, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for a level that does not exist
+	return c
+}}
 
 func compress(work *workv1.ManifestWork) ([]byte, error) {
 	var out bytes.Buffer
-	c, ok := compressors.Get().(*flate.Writer)
-	if !ok {
-		var err error
-		if c, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
-			return nil, fmt.Errorf("making a compressor: %w", err)
-		}
-	}
+	c := compressors.Get().(*flate.Writer)
 	defer compressors.Put(c)
 	c.Reset(&out)
-	if err := json.NewEncoder(c).Encode(work); err != nil {
-		return nil, fmt.Errorf("encoding manifestwork %s: %w", work.Name, err)
-	}
-	if err := c.Close(); err != nil {
-		return nil, fmt.Errorf("compressing manifestwork %s: %w", work.Name, err)
-	}
-	return bytes.Clone(out.Bytes()), nil
+	err := errors.Join(json.NewEncoder(c).Encode(work), c.Close())
+	return bytes.Clone(out.Bytes()), err
 }

@@ -4,16 +4,17 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -53,13 +54,13 @@ type Claims struct {
 	// epochs counts, for each work, how often its rivals changed.
 	epochs map[string]uint64
 	// unable holds the objects that a work claims and cannot write, by work.
-	unable map[string]map[digest.Sum]bool
+	unable map[string]sets.Set[digest.Sum]
 }
 
 func newClaims(wake func(string)) *Claims {
 	return &Claims{
 		wake: wake, works: map[string]*claimant{}, single: map[digest.Sum]*claimant{}, shared: map[digest.Sum][]*claimant{},
-		epochs: map[string]uint64{}, unable: map[string]map[digest.Sum]bool{},
+		epochs: map[string]uint64{}, unable: map[string]sets.Set[digest.Sum]{},
 	}
 }
 
@@ -67,9 +68,9 @@ func newClaims(wake func(string)) *Claims {
 // released, or now declares with other content, are woken.
 func (c *Claims) Set(work *workv1.ManifestWork) {
 	contents := make(map[digest.Sum]digest.Sum, len(work.Spec.Workload.Manifests))
-	for i := range work.Spec.Workload.Manifests {
-		if o, content, ok := declared(work.Spec.Workload.Manifests[i].Raw); ok {
-			contents[o.sum()] = content
+	for _, m := range work.Spec.Workload.Manifests {
+		if gvk, namespace, name := manifest.Head(m.Raw); gvk.Kind != "" && name != "" {
+			contents[Object{gvk.Group, gvk.Kind, namespace, name}.sum()] = digest.OfBytes(m.Raw)
 		}
 	}
 	claims := make([]claim, 0, len(contents))
@@ -86,33 +87,40 @@ func (c *Claims) Set(work *workv1.ManifestWork) {
 func (c *Claims) Release(work string) { c.replace(work, nil) }
 
 func (c *Claims) replace(work string, next *claimant) {
-	c.mu.Lock()
-	before := c.works[work]
+	c.change(func(rivals map[string]bool) {
+		before := c.works[work]
+		for _, had := range before.all() {
+			content, still := next.content(had.object)
+			c.dropClaimant(had.object, before)
+			if !still || content != had.content || !reflect.DeepEqual(before.configs, next.configs) {
+				c.addRivals(had.object, rivals)
+			}
+		}
+		for _, now := range next.all() {
+			if _, had := before.content(now.object); !had {
+				c.addRivals(now.object, rivals)
+			}
+			c.setClaimants(now.object, append(slices.Clone(c.claimants(now.object)), next))
+		}
+		if len(next.all()) == 0 {
+			delete(c.works, work)
+		} else {
+			c.works[work] = next
+		}
+		if next == nil {
+			delete(c.epochs, work)
+			delete(c.unable, work)
+		}
+	})
+}
+
+// change changes claims, and wakes the works that do adds to rivals.
+func (c *Claims) change(do func(rivals map[string]bool)) {
 	rivals := map[string]bool{}
-	for _, had := range before.all() {
-		content, still := next.content(had.object)
-		c.dropClaimant(had.object, before)
-		if !still || content != had.content || !reflect.DeepEqual(before.configs, next.configs) {
-			c.addRivals(had.object, rivals)
-		}
-	}
-	for _, now := range next.all() {
-		if _, had := before.content(now.object); !had {
-			c.addRivals(now.object, rivals)
-		}
-		c.addClaimant(now.object, next)
-	}
-	if len(next.all()) == 0 {
-		delete(c.works, work)
-	} else {
-		c.works[work] = next
-	}
+	c.mu.Lock()
+	do(rivals)
 	for rival := range rivals {
 		c.epochs[rival]++
-	}
-	if next == nil {
-		delete(c.epochs, work)
-		delete(c.unable, work)
 	}
 	c.mu.Unlock()
 	for rival := range rivals {
@@ -123,34 +131,20 @@ func (c *Claims) replace(work string, next *claimant) {
 // Unable replaces the objects that a work cannot write and never wrote. Other works that
 // claim an object for which this changed are woken.
 func (c *Claims) Unable(work string, objects []Object) {
-	var next map[digest.Sum]bool
+	next := sets.Set[digest.Sum]{}
 	for _, o := range objects {
-		if next == nil {
-			next = map[digest.Sum]bool{}
+		next.Insert(o.sum())
+	}
+	c.change(func(rivals map[string]bool) {
+		for o := range c.unable[work].SymmetricDifference(next) {
+			c.addRivals(o, rivals)
 		}
-		next[o.sum()] = true
-	}
-	c.mu.Lock()
-	rivals := map[string]bool{}
-	for _, sums := range []map[digest.Sum]bool{c.unable[work], next} {
-		for o := range sums {
-			if c.unable[work][o] != next[o] {
-				c.addRivals(o, rivals)
-			}
+		delete(rivals, work)
+		delete(c.unable, work)
+		if len(next) > 0 {
+			c.unable[work] = next
 		}
-	}
-	delete(rivals, work)
-	delete(c.unable, work)
-	if next != nil {
-		c.unable[work] = next
-	}
-	for rival := range rivals {
-		c.epochs[rival]++
-	}
-	c.mu.Unlock()
-	for rival := range rivals {
-		c.wake(rival)
-	}
+	})
 }
 
 // all returns what a claimant declares; a nil claimant declares nothing.
@@ -184,10 +178,6 @@ func (c *Claims) claimants(o digest.Sum) []*claimant {
 		return []*claimant{one}
 	}
 	return c.shared[o]
-}
-
-func (c *Claims) addClaimant(o digest.Sum, k *claimant) {
-	c.setClaimants(o, append(slices.Clone(c.claimants(o)), k))
 }
 
 func (c *Claims) dropClaimant(o digest.Sum, k *claimant) {
@@ -230,16 +220,13 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 	defer c.mu.Unlock()
 	sorted := slices.Clone(c.shared[o])
 	slices.SortFunc(sorted, func(a, b *claimant) int {
-		if order := a.since.Compare(b.since); order != 0 {
-			return order
-		}
-		return strings.Compare(a.work, b.work)
+		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.work, b.work))
 	})
 	mine := slices.IndexFunc(sorted, func(k *claimant) bool { return k.work == work })
 	var out []Rival
 	for i := range sorted[:max(mine, 0)] {
 		theirs, _ := sorted[i].content(o)
-		if ours, _ := sorted[mine].content(o); theirs != ours && !c.unable[sorted[i].work][o] {
+		if ours, _ := sorted[mine].content(o); theirs != ours && !c.unable[sorted[i].work].Has(o) {
 			out = append(out, Rival{Work: sorted[i].work, Configs: sorted[i].configs})
 		}
 	}
@@ -249,26 +236,6 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 // sum digests the name of an object.
 func (o Object) sum() digest.Sum {
 	return digest.OfParts(o.Group, o.Kind, o.Namespace, o.Name)
-}
-
-// declared reads which object a manifest declares, without decoding the rest of it.
-func declared(raw []byte) (Object, digest.Sum, bool) {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil || head.Kind == "" || head.Metadata.Name == "" {
-		return Object{}, digest.Sum{}, false
-	}
-	gv, err := schema.ParseGroupVersion(head.APIVersion)
-	if err != nil {
-		return Object{}, digest.Sum{}, false
-	}
-	return Object{gv.Group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}, digest.OfBytes(raw), true
 }
 
 // strategies returns the entries that name an update strategy, without their other

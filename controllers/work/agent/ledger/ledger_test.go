@@ -31,7 +31,7 @@ func work(name string, age int, manifests ...string) *workv1.ManifestWork {
 	return w
 }
 
-func manifest(name, content string) string {
+func manifestOf(name, content string) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"n"},"x":%q}`, name, content)
 }
 
@@ -52,22 +52,22 @@ func TestTheOldestClaimHolds(t *testing.T) {
 		}
 		return rivals[0].Work
 	}
-	c.Set(work("young", 1, manifest("a", "1")))
+	c.Set(work("young", 1, manifestOf("a", "1")))
 	require.Empty(t, take())
 	require.Empty(t, rival("young"))
-	c.Set(work("old", 9, manifest("a", "2"), manifest("b", "1"), "no json", `{"kind":"X"}`, `{"apiVersion":"a/b/c","kind":"X","metadata":{"name":"n"}}`))
+	c.Set(work("old", 9, manifestOf("a", "2"), manifestOf("b", "1"), "no json", `{"kind":"X"}`, `{"apiVersion":"a/b/c","kind":"X","metadata":{"name":"n"}}`))
 	require.Equal(t, "young", take())
 	require.Equal(t, "old", rival("young"))
 	require.Empty(t, rival("old"))
 	epoch := c.Epoch("young")
-	c.Set(work("old", 9, manifest("a", "2")))
+	c.Set(work("old", 9, manifestOf("a", "2")))
 	require.Empty(t, take(), "the same claim again wakes no work")
 	require.Equal(t, epoch, c.Epoch("young"))
-	c.Set(work("twin", 5, manifest("a", "2")))
+	c.Set(work("twin", 5, manifestOf("a", "2")))
 	require.Equal(t, "old young", take())
 	require.Empty(t, rival("twin"), "the same content is no rivalry")
 	require.Equal(t, "old", rival("young"))
-	c.Set(work("old", 9, manifest("a", "1")))
+	c.Set(work("old", 9, manifestOf("a", "1")))
 	require.Equal(t, "twin young", take())
 	require.Greater(t, c.Epoch("young"), epoch)
 	require.Equal(t, "old", rival("twin"))
@@ -84,8 +84,8 @@ func TestTheOldestClaimHolds(t *testing.T) {
 
 func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
 	c := newClaims(func(string) {})
-	c.Set(work("b", 1, manifest("a", "1")))
-	strategy := work("a", 1, manifest("a", "2"))
+	c.Set(work("b", 1, manifestOf("a", "1")))
+	strategy := work("a", 1, manifestOf("a", "2"))
 	strategy.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{}, {
 		UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"},
 	}}
@@ -99,9 +99,9 @@ func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
 func TestAClaimThatOnlyChangesItsStrategyWakesTheOthers(t *testing.T) {
 	var woken []string
 	c := newClaims(func(work string) { woken = append(woken, work) })
-	old := work("old", 9, manifest("a", "1"))
+	old := work("old", 9, manifestOf("a", "1"))
 	c.Set(old)
-	c.Set(work("young", 1, manifest("a", "2")))
+	c.Set(work("young", 1, manifestOf("a", "2")))
 	woken = nil
 	old.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"}}}
 	epoch := c.Epoch("young")
@@ -116,7 +116,7 @@ func TestAClaimThatOnlyChangesItsStrategyWakesTheOthers(t *testing.T) {
 func TestEveryOlderClaimIsARival(t *testing.T) {
 	c := newClaims(func(string) {})
 	for age, name := range []string{"c", "b", "a"} {
-		c.Set(work(name, age, manifest("x", name)))
+		c.Set(work(name, age, manifestOf("x", name)))
 	}
 	rivals := c.Rivals("c", Object{"apps", "Deployment", "n", "x"})
 	require.Len(t, rivals, 2)
@@ -158,7 +158,7 @@ func TestBodiesAreBoundedInBytes(t *testing.T) {
 
 func TestABodyComesBackAsItWas(t *testing.T) {
 	b := newBodies(maxBodies)
-	in := work("w", 3, manifest("a", "<&>"), manifest("b", "2"))
+	in := work("w", 3, manifestOf("a", "<&>"), manifestOf("b", "2"))
 	in.Labels = map[string]string{"l": "v"}
 	in.Status.Conditions = []metav1.Condition{{Type: "Applied", LastTransitionTime: metav1.Unix(5, 0)}}
 	// What comes from the API server was encoded once.

@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
@@ -156,17 +158,14 @@ func (w *Works) Get(name string) (Work, bool) {
 	return cached, true
 }
 
+// Ending reports whether the hub is deleting a work.
+func (w *Works) Ending(name string) bool {
+	known, there := w.Get(name)
+	return there && known.Deleting
+}
+
 // List returns all works as the watch shows them.
 func (w *Works) List() []Work { return w.collection.List() }
-
-// Names returns the names of all works.
-func (w *Works) Names() []string {
-	var out []string
-	for _, work := range w.collection.List() {
-		out = append(out, work.Name)
-	}
-	return out
-}
 
 // Body returns the whole work in the known version, from memory, or else by one GET,
 // whose answer may be newer.
@@ -222,4 +221,29 @@ func (w *Works) remember(body *workv1.ManifestWork) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.written[body.Name] = slim(body)
+}
+
+// patch sends a merge patch that is conditional on exactly this version of the object.
+func patch[T any](ctx context.Context, api dynamic.ResourceInterface, object metav1.Object, body map[string]any, subresource ...string) (*T, error) {
+	metadata, ok := body["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		body["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = object.GetUID(), object.GetResourceVersion()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	live, err := api.Patch(ctx, object.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: manager}, subresource...)
+	if err != nil {
+		return nil, err
+	}
+	return typed.FromUnstructured[T](live)
+}
+
+// older reports whether version a is certainly before b.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }

@@ -4,9 +4,9 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	gocel "github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
@@ -24,26 +24,20 @@ type Problem struct {
 // so that a caller can share one limit among several lists of rules. Nothing is kept.
 func (e *Evaluator) Check(rules []workv1.ConditionRule, id workv1.ResourceIdentifier, left *int) []Problem {
 	var out []Problem
+	add := func(field, text string, args ...any) { out = append(out, Problem{field, fmt.Sprintf(text, args...)}) }
 	if len(rules) > MaxRules {
-		out = append(out, Problem{"conditionRules", fmt.Sprintf("a manifest can have %d condition rules, and this one has %d; remove some", MaxRules, len(rules))})
+		add("conditionRules", "a manifest can have %d condition rules, and this one has %d; remove some", MaxRules, len(rules))
 	}
 	for i, rule := range rules[:min(len(rules), MaxRules)] {
 		at := fmt.Sprintf("conditionRules[%d]", i)
 		switch {
 		case reserved(rule.Condition):
-			out = append(out, Problem{
-				at + ".condition",
-				fmt.Sprintf("%q is made by the agent itself, so the rule is ignored; choose another name", rule.Condition),
-			})
-			continue
+			add(at+".condition", "%q is made by the agent itself, so the rule is ignored; choose another name", rule.Condition)
 		case !settable(rule.Condition):
-			out = append(out, Problem{
-				at + ".condition",
-				fmt.Sprintf("%q is not the name of a condition, so the rule is ignored; choose one of letters and digits", rule.Condition),
-			})
-			continue
+			add(at+".condition", "%q is not the name of a condition, so the rule is ignored; choose one of letters and digits", rule.Condition)
+		default:
+			out = append(out, e.checkRule(at, rule, id, left)...)
 		}
-		out = append(out, e.checkRule(at, rule, id, left)...)
 	}
 	return out
 }
@@ -67,10 +61,8 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 	switch rule.Type {
 	case workv1.ConditionRuleTypeWellKnownConditions:
 		if !builtIn(rule.Condition, id) {
-			out = append(out, Problem{
-				at,
-				fmt.Sprintf("nothing is built in for %s of %s, so that there will be no such condition; write a rule of type CEL", rule.Condition, id.Resource),
-			})
+			out = append(out, Problem{at, fmt.Sprintf(
+				"nothing is built in for %s of %s, so that there will be no such condition; write a rule of type CEL", rule.Condition, id.Resource)})
 		}
 	case workv1.ConditionRuleTypeCEL:
 		if len(rule.CELExpressions) == 0 {
@@ -88,9 +80,6 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 
 // builtIn reports whether wellKnown has the condition for objects of the resource.
 func builtIn(condition string, id workv1.ResourceIdentifier) bool {
-	return condition == workv1.ConditionComplete &&
-		slices.Contains(
-			[]workv1.ResourceIdentifier{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
-			workv1.ResourceIdentifier{Group: id.Group, Resource: id.Resource},
-		)
+	resource := schema.GroupResource{Group: id.Group, Resource: id.Resource}.String()
+	return condition == workv1.ConditionComplete && (resource == "jobs.batch" || resource == "pods")
 }

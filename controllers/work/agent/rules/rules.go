@@ -111,12 +111,10 @@ func (r *Round) Evaluate(
 ) (verdicts []status.RuleVerdict, late bool) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	e := evaluation{Evaluator: r.evaluator, object: object, late: r.cost >= roundCost || r.took >= roundTime, before: before}
-	if object.GetDeletionTimestamp() != nil {
-		// Whether the object was complete must be known now, or it would be created
-		// again.
-		e.late = false
-	}
+	// Whether an object that is being deleted was complete must be known now, or it would
+	// be created again.
+	late = (r.cost >= roundCost || r.took >= roundTime) && object.GetDeletionTimestamp() == nil
+	e := evaluation{Evaluator: r.evaluator, object: object, late: late, before: before}
 	began := r.clock.Now()
 	verdicts = e.verdicts(ctx, rules)
 	r.cost += e.budget.Spent()
@@ -154,11 +152,9 @@ func settable(condition string) bool {
 
 // reserved reports whether the agent itself makes conditions of that type.
 func reserved(condition string) bool {
-	switch condition {
-	case workv1.ConditionApplied, workv1.ConditionAvailable, workv1.ConditionStatusFeedbackSynced, workv1.ConditionDeleting:
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		workv1.ConditionApplied, workv1.ConditionAvailable, workv1.ConditionStatusFeedbackSynced, workv1.ConditionDeleting,
+	}, condition)
 }
 
 // rule evaluates one rule; false means that there is no condition.
@@ -167,11 +163,10 @@ func (e *evaluation) rule(ctx context.Context, rule *workv1.ConditionRule) (stat
 	var message string
 	switch rule.Type {
 	case workv1.ConditionRuleTypeWellKnownConditions:
-		known := wellKnown(rule.Condition, e.object)
-		if known == nil {
+		var known bool
+		if result, message, known = wellKnown(rule.Condition, e.object); !known {
 			return status.Verdict{}, false
 		}
-		result, message = known(e.object)
 	case workv1.ConditionRuleTypeCEL:
 		var fault *status.Verdict
 		if result, fault = e.evaluateAll(ctx, rule); fault != nil {
@@ -269,11 +264,11 @@ func invalid(problem string) status.Verdict {
 // compileFault returns the verdict for an expression that cannot be compiled: the
 // author's fault or ours.
 func compileFault(field string, err error) *status.Verdict {
-	var syntax *cel.SyntaxError
-	if errors.As(err, &syntax) {
-		return &status.Verdict{Status: metav1.ConditionFalse, Reason: workv1.ReasonConditionRuleExpressionError, Message: field + ": " + err.Error()}
+	verdict := &status.Verdict{Status: metav1.ConditionUnknown, Reason: workv1.ReasonConditionRuleInternalError, Message: field + ": " + err.Error()}
+	if errors.As(err, new(*cel.SyntaxError)) {
+		verdict.Status, verdict.Reason = metav1.ConditionFalse, workv1.ReasonConditionRuleExpressionError
 	}
-	return &status.Verdict{Status: metav1.ConditionUnknown, Reason: workv1.ReasonConditionRuleInternalError, Message: field + ": " + err.Error()}
+	return verdict
 }
 
 // fault returns the verdict for an expression that failed. CEL's error may quote the

@@ -10,36 +10,27 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// wellKnown returns the built-in rule for a condition and the kind of an object, nil if
-// there is none.
-func wellKnown(condition string, object *unstructured.Unstructured) func(*unstructured.Unstructured) (bool, string) {
+// wellKnown evaluates the built-in rule for a condition and the kind of an object; known is
+// false if there is none. A Job or a Pod is complete when it has finished, successfully or
+// not.
+func wellKnown(condition string, object *unstructured.Unstructured) (result bool, message string, known bool) {
 	if condition != workv1.ConditionComplete {
-		return nil
+		return false, "", false
 	}
 	switch object.GetAPIVersion() + " " + object.GetKind() {
 	case "batch/v1 Job":
-		return jobComplete
+		conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+		list, _ := conditions.([]any)
+		if slices.ContainsFunc(list, func(item any) bool {
+			c, _ := item.(map[string]any)
+			return (c["type"] == "Complete" || c["type"] == "Failed") && c["status"] == "True"
+		}) {
+			return true, "Job is finished", true
+		}
+		return false, "Job is not finished", true
 	case "v1 Pod":
-		return podComplete
+		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		return phase == "Succeeded" || phase == "Failed", "Pod is in phase " + phase, true
 	}
-	return nil
-}
-
-// jobComplete reports whether a Job has finished, successfully or not.
-func jobComplete(job *unstructured.Unstructured) (bool, string) {
-	conditions, _, _ := unstructured.NestedFieldNoCopy(job.Object, "status", "conditions")
-	list, _ := conditions.([]any)
-	if slices.ContainsFunc(list, func(item any) bool {
-		c, _ := item.(map[string]any)
-		return (c["type"] == "Complete" || c["type"] == "Failed") && c["status"] == "True"
-	}) {
-		return true, "Job is finished"
-	}
-	return false, "Job is not finished"
-}
-
-// podComplete reports whether a Pod has finished, successfully or not.
-func podComplete(pod *unstructured.Unstructured) (bool, string) {
-	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-	return phase == "Succeeded" || phase == "Failed", "Pod is in phase " + phase
+	return false, "", false
 }

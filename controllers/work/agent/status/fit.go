@@ -34,10 +34,7 @@ func Room(work *workv1.ManifestWork) int {
 }
 
 func size(value any) int {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return 0
-	}
+	raw, _ := json.Marshal(value)
 	return len(raw)
 }
 
@@ -105,13 +102,10 @@ func chooseEntries(entries, before []workv1.ManifestCondition, left int) []*work
 // dropValues returns an entry without its values, with a condition that says so, if that
 // is smaller.
 func dropValues(e workv1.ManifestCondition, before []workv1.ManifestCondition) workv1.ManifestCondition {
-	if len(e.StatusFeedback.Values) == 0 {
-		return e
-	}
 	out := e
 	out.StatusFeedback, out.Conditions = workv1.StatusFeedbackResult{}, slices.Clone(e.Conditions)
 	c := apimeta.FindStatusCondition(out.Conditions, workv1.ConditionStatusFeedbackSynced)
-	if c == nil {
+	if c == nil || len(e.StatusFeedback.Values) == 0 {
 		return e
 	}
 	v := ValuesLeftOut()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -68,10 +69,8 @@ func Failed(cause string) Verdict {
 // IgnoreFieldsFailed is the verdict for a manifest whose fields to ignore could not be
 // determined.
 func IgnoreFieldsFailed(cause string) Verdict {
-	return Verdict{
-		metav1.ConditionFalse, workv1.ReasonAppliedManifestSSAIgnoreFieldError,
-		fmt.Sprintf(workv1.MessageManifestIgnoreFieldsFailed, cause),
-	}
+	message := fmt.Sprintf(workv1.MessageManifestIgnoreFieldsFailed, cause)
+	return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestSSAIgnoreFieldError, message}
 }
 
 // Exists is the verdict Available of an object that exists or does not.
@@ -84,10 +83,8 @@ func Exists(there bool) Verdict {
 
 // Unreadable is the verdict Available of an object that could not be read.
 func Unreadable(cause string) Verdict {
-	return Verdict{
-		metav1.ConditionUnknown, workv1.ReasonFetchingResourceFailed,
-		fmt.Sprintf(workv1.MessageFetchingResourceFailed, cause),
-	}
+	message := fmt.Sprintf(workv1.MessageFetchingResourceFailed, cause)
+	return Verdict{metav1.ConditionUnknown, workv1.ReasonFetchingResourceFailed, message}
 }
 
 // Unnamed is the verdict Available of a manifest that names no object.
@@ -107,10 +104,8 @@ func FeedbackSynced() Verdict {
 
 // FeedbackFailed is the verdict StatusFeedbackSynced where values are missing.
 func FeedbackFailed(cause string) Verdict {
-	return Verdict{
-		metav1.ConditionFalse, workv1.ReasonStatusFeedbackSyncFailed,
-		fmt.Sprintf(workv1.MessageStatusFeedbackFailed, cause),
-	}
+	message := fmt.Sprintf(workv1.MessageStatusFeedbackFailed, cause)
+	return Verdict{metav1.ConditionFalse, workv1.ReasonStatusFeedbackSyncFailed, message}
 }
 
 // ValuesLeftOut is the verdict StatusFeedbackSynced where the values that were
@@ -157,17 +152,16 @@ func setCondition(conditions *[]metav1.Condition, kind string, v Verdict, genera
 // setApplied sets Applied of a manifest. With a new generation the condition is replaced:
 // its transition time is when that generation was applied.
 func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now time.Time) {
-	old := apimeta.FindStatusCondition(*conditions, workv1.ConditionApplied)
-	if old != nil && old.ObservedGeneration != generation {
-		apimeta.RemoveStatusCondition(conditions, workv1.ConditionApplied)
-	}
+	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool {
+		return c.Type == workv1.ConditionApplied && c.ObservedGeneration != generation
+	})
 	setCondition(conditions, workv1.ConditionApplied, v, generation, now)
 }
 
 // setFeedback replaces the values by fresh ones. When they differ, the condition is
 // replaced: its transition time is when values last changed.
 func setFeedback(entry *workv1.ManifestCondition, o Outcome, limit int, now time.Time) {
-	if o.Fresh && !sameValues(entry.StatusFeedback.Values, o.Values) {
+	if o.Fresh && !equality.Semantic.DeepEqual(entry.StatusFeedback.Values, o.Values) {
 		entry.StatusFeedback.Values = o.Values
 		apimeta.RemoveStatusCondition(&entry.Conditions, workv1.ConditionStatusFeedbackSynced)
 	}
@@ -209,39 +203,26 @@ func Entry(entries []workv1.ManifestCondition, meta workv1.ManifestResourceMeta)
 }
 
 func workApplied(outcomes []Outcome) Verdict {
-	for _, o := range outcomes {
-		if o.Applied.Status == metav1.ConditionFalse {
-			return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestWorkFailed, workv1.MessageWorkFailed}
-		}
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Applied.Status == metav1.ConditionFalse }) {
+		return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestWorkFailed, workv1.MessageWorkFailed}
 	}
 	return Verdict{metav1.ConditionTrue, workv1.ReasonAppliedManifestWorkComplete, workv1.MessageWorkApplied}
 }
 
 func workAvailable(outcomes []Outcome) Verdict {
-	var missing, unknown, there int
+	count := map[metav1.ConditionStatus]int{}
 	for _, o := range outcomes {
-		switch o.Available.Status {
-		case metav1.ConditionFalse:
-			missing++
-		case metav1.ConditionUnknown:
-			unknown++
-		case metav1.ConditionTrue:
-			there++
-		}
+		count[o.Available.Status]++
 	}
-	total := len(outcomes)
+	missing, unknown, total := count[metav1.ConditionFalse], count[metav1.ConditionUnknown], len(outcomes)
 	switch {
 	case missing > 0:
-		return Verdict{
-			metav1.ConditionFalse, workv1.ReasonResourcesNotAvailable,
-			fmt.Sprintf(workv1.MessageResourcesNotAvailable, missing, total),
-		}
+		message := fmt.Sprintf(workv1.MessageResourcesNotAvailable, missing, total)
+		return Verdict{metav1.ConditionFalse, workv1.ReasonResourcesNotAvailable, message}
 	case unknown > 0:
-		return Verdict{
-			metav1.ConditionUnknown, workv1.ReasonResourcesStatusUnknown,
-			fmt.Sprintf(workv1.MessageResourcesStatusUnknown, unknown, total),
-		}
-	case there == 0:
+		message := fmt.Sprintf(workv1.MessageResourcesStatusUnknown, unknown, total)
+		return Verdict{metav1.ConditionUnknown, workv1.ReasonResourcesStatusUnknown, message}
+	case count[metav1.ConditionTrue] == 0:
 		return Verdict{metav1.ConditionUnknown, workv1.ReasonResourcesStatusUnknown, workv1.MessageNoAvailableResource}
 	}
 	return Verdict{metav1.ConditionTrue, workv1.ReasonResourcesAvailable, workv1.MessageResourcesAvailable}
@@ -263,33 +244,4 @@ func bounded(v Verdict, limit int) Verdict {
 
 // Same reports whether two statuses are the same to a reader, so that a write would
 // change nothing.
-func Same(a, b workv1.ManifestWorkStatus) bool {
-	return slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
-		slices.EqualFunc(a.ResourceStatus.Manifests, b.ResourceStatus.Manifests, sameManifest)
-}
-
-func sameManifest(a, b workv1.ManifestCondition) bool {
-	return a.ResourceMeta == b.ResourceMeta &&
-		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
-		sameValues(a.StatusFeedback.Values, b.StatusFeedback.Values)
-}
-
-func sameValues(a, b []workv1.FeedbackValue) bool {
-	return slices.EqualFunc(a, b, func(a, b workv1.FeedbackValue) bool {
-		x, y := a.FieldValue, b.FieldValue
-		return a.Name == b.Name && x.Type == y.Type && same(x.Integer, y.Integer) && same(x.String, y.String) &&
-			same(x.Boolean, y.Boolean) && same(x.JSONRaw, y.JSONRaw)
-	})
-}
-
-func same[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-func sameCondition(a, b metav1.Condition) bool {
-	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
-		a.ObservedGeneration == b.ObservedGeneration && a.LastTransitionTime.Equal(&b.LastTransitionTime)
-}
+func Same(a, b workv1.ManifestWorkStatus) bool { return equality.Semantic.DeepEqual(a, b) }

@@ -56,9 +56,8 @@ type State struct {
 // deleted as it is.
 func keep(u *unstructured.Unstructured) (Finished, bool) {
 	// Most works have no time to live, and are not decoded.
-	if _, ok, err := unstructured.NestedFieldNoCopy(
-		u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished",
-	); !ok || err != nil || u.GetDeletionTimestamp() != nil {
+	_, ok, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished")
+	if !ok || u.GetDeletionTimestamp() != nil {
 		return Finished{}, false
 	}
 	w, err := typed.FromUnstructured[workv1.ManifestWork](u)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
@@ -23,20 +25,16 @@ import (
 )
 
 // hashOf returns the same hash for specs that mean the same, however they are formatted.
-func hashOf(spec workv1.ManifestWorkSpec) (string, error) {
+func hashOf(spec workv1.ManifestWorkSpec) (digest.Sum, error) {
 	raw, err := json.Marshal(spec)
 	if err != nil {
-		return "", fmt.Errorf("encoding the spec of a manifestwork: %w", err)
+		return digest.Sum{}, fmt.Errorf("encoding the spec of a manifestwork: %w", err)
 	}
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
-		return "", fmt.Errorf("reading the spec of a manifestwork: %w", err)
+		return digest.Sum{}, fmt.Errorf("reading the spec of a manifestwork: %w", err)
 	}
-	if raw, err = json.Marshal(plain); err != nil {
-		return "", fmt.Errorf("encoding the spec of a manifestwork: %w", err)
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:]), nil
+	return digest.Of(plain), nil
 }
 
 // Child is a ManifestWork of the replica set.
@@ -68,7 +66,7 @@ type kept struct {
 	owner reconcile.Key
 	// child is complete except for Current, which depends on the template's hash.
 	child Child
-	hash  string
+	hash  digest.Sum
 	// leaving is set while the work is being made to orphan its objects before it is
 	// deleted.
 	leaving bool
@@ -170,10 +168,7 @@ func (c Child) is(kind string) bool {
 // since returns when the condition got its status, but not before the spec that it refers
 // to was written.
 func (c Child) since(condition *metav1.Condition) time.Time {
-	if t := condition.LastTransitionTime.Time; t.After(c.Changed) {
-		return t
-	}
-	return c.Changed
+	return slices.MaxFunc([]time.Time{c.Changed, condition.LastTransitionTime.Time}, time.Time.Compare)
 }
 
 // label returns the label value that marks the children of a replica set.

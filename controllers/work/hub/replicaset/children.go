@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -21,11 +22,11 @@ type children struct {
 
 	mu      sync.Mutex
 	owners  map[reconcile.Key]reconcile.Key
-	byOwner map[reconcile.Key]map[reconcile.Key]bool
+	byOwner index
 }
 
 func newChildren(client dynamic.Interface, wake func(reconcile.Key)) *children {
-	c := &children{wake: wake, owners: map[reconcile.Key]reconcile.Key{}, byOwner: map[reconcile.Key]map[reconcile.Key]bool{}}
+	c := &children{wake: wake, owners: map[reconcile.Key]reconcile.Key{}, byOwner: index{}}
 	c.works = watch.New(watch.Options[kept]{
 		Client: client, Resource: worksResource, LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet, Keep: keep,
 	})
@@ -41,17 +42,11 @@ func (c *children) changed(work reconcile.Key) {
 	before, had := c.owners[work]
 	if had && (!there || before != now.owner) {
 		delete(c.owners, work)
-		delete(c.byOwner[before], work)
-		if len(c.byOwner[before]) == 0 {
-			delete(c.byOwner, before)
-		}
+		c.byOwner.drop(before, work)
 	}
 	if there {
 		c.owners[work] = now.owner
-		if c.byOwner[now.owner] == nil {
-			c.byOwner[now.owner] = map[reconcile.Key]bool{}
-		}
-		c.byOwner[now.owner][work] = true
+		c.byOwner.add(now.owner, work)
 	}
 	c.mu.Unlock()
 	if had {
@@ -63,7 +58,7 @@ func (c *children) changed(work reconcile.Key) {
 }
 
 // of returns the works of one replica set whose template has the hash.
-func (c *children) of(set reconcile.Key, template string) []Child {
+func (c *children) of(set reconcile.Key, template digest.Sum) []Child {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Child

@@ -5,6 +5,7 @@ package replicaset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,12 +129,10 @@ func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkR
 		}
 		return s, err
 	}
-	seen := map[string]bool{}
 	for _, ref := range set.Spec.PlacementRefs {
-		if seen[ref.Name] {
+		if slices.ContainsFunc(s.Placements, func(p Placement) bool { return p.Name == ref.Name }) {
 			continue
 		}
-		seen[ref.Name] = true
 		p, err := c.placement(ctx, set.Namespace, ref)
 		if err != nil {
 			return s, err
@@ -209,12 +208,10 @@ func (c *Controller) placement(ctx context.Context, namespace string, ref workv1
 		return p, fmt.Errorf("reading placement %s: %w", ref.Name, err)
 	}
 	p.Found = true
-	strategy, invalid := rollout.Parse(ref.RolloutStrategy)
-	if invalid != nil {
-		p.Invalid = fmt.Errorf("rolloutStrategy.%w", invalid)
+	if p.Strategy, err = rollout.Parse(ref.RolloutStrategy); err != nil {
+		p.Invalid = fmt.Errorf("rolloutStrategy.%w", err)
 		return p, nil
 	}
-	p.Strategy = strategy
 	list := &clusterv1beta1.PlacementDecisionList{}
 	own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: ref.Name})
 	if err := c.reader.List(ctx, list, manager.InNamespace(namespace), own, manager.NotCopied); err != nil {

@@ -59,7 +59,6 @@ type State struct {
 func Decide(s State) reconcile.Plan {
 	set := s.Set.DeepCopy()
 	plan := reconcile.Plan{Object: set, Order: reconcile.Parallel}
-	key := reconcile.Key{Namespace: set.Namespace, Name: set.Name}
 	if set.DeletionTimestamp != nil {
 		for _, c := range s.Children {
 			plan.Writes = appendRemoval(plan.Writes, c)
@@ -76,7 +75,7 @@ func Decide(s State) reconcile.Plan {
 	if !slices.Contains(set.Finalizers, workv1alpha1.FinalizerManifestWorkReplicaSet) {
 		set.Finalizers = append(set.Finalizers, workv1alpha1.FinalizerManifestWorkReplicaSet)
 	}
-	if problems := validation.IsValidLabelValue(label(key)); len(problems) > 0 {
+	if problems := validation.IsValidLabelValue(label(reconcile.KeyOf(set))); len(problems) > 0 {
 		unnamed(set, strings.Join(problems, "; "), s.Now)
 		plan.Events = events(s.Set, set)
 		return plan
@@ -114,9 +113,8 @@ func appendRemoval(list []reconcile.Write, c Child) []reconcile.Write {
 // delivery determines what to write and what to remove.
 type delivery struct {
 	State
-	// children holds the child of each cluster that is kept, spare the others.
+	// children holds the child of each cluster that is kept.
 	children map[string]Child
-	spare    []Child
 	// claims says which placement a cluster belongs to: the first that selects it, unless
 	// its work is reserved for an earlier one.
 	claims map[string]int
@@ -132,11 +130,9 @@ func newDelivery(s State) *delivery {
 	sorted := slices.Clone(s.Children)
 	slices.SortFunc(sorted, better)
 	for _, c := range sorted {
-		if _, taken := d.children[c.Cluster]; taken {
-			d.spare = append(d.spare, c)
-			continue
+		if _, taken := d.children[c.Cluster]; !taken {
+			d.children[c.Cluster] = c
 		}
-		d.children[c.Cluster] = c
 	}
 	for i, p := range s.Placements {
 		if !p.usable() {
@@ -246,8 +242,7 @@ func (d *delivery) collect() {
 	}
 	for _, c := range d.Children {
 		_, claimed := d.claims[c.Cluster]
-		kept := d.children[c.Cluster].UID == c.UID
-		if !kept || (!claimed && !unknown[c.Placement]) {
+		if d.children[c.Cluster].UID != c.UID || (!claimed && !unknown[c.Placement]) {
 			d.remove = append(d.remove, c)
 		}
 	}
@@ -258,20 +253,16 @@ func (d *delivery) collect() {
 
 // labels returns the labels of a child: the replica set's, and two that mark it.
 func labels(set *workv1alpha1.ManifestWorkReplicaSet, placement string) map[string]string {
-	out := maps.Clone(set.Labels)
-	if out == nil {
-		out = map[string]string{}
-	}
-	out[workv1alpha1.LabelManifestWorkReplicaSet] = label(reconcile.Key{Namespace: set.Namespace, Name: set.Name})
+	out := map[string]string{}
+	maps.Copy(out, set.Labels)
+	out[workv1alpha1.LabelManifestWorkReplicaSet] = label(reconcile.KeyOf(set))
 	out[workv1alpha1.LabelPlacementName] = placement
 	return out
 }
 
 // work returns the desired child; name is that of an existing child, or empty.
 func work(set *workv1alpha1.ManifestWorkReplicaSet, cluster, name, placement string) *workv1.ManifestWork {
-	if name == "" {
-		name = nameOf(reconcile.Key{Namespace: set.Namespace, Name: set.Name})
-	}
+	name = cmp.Or(name, nameOf(reconcile.KeyOf(set)))
 	return &workv1.ManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name, Labels: labels(set, placement)},

@@ -3,6 +3,7 @@
 package replicaset
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -29,17 +30,9 @@ const stopped = "; more failed than maxFailures allows, no further one is starte
 // of single clusters is not reported, because there may be thousands.
 func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Event {
 	var out []reconcile.Event
-	for kind, news := range map[string]func(was, is *metav1.Condition) (string, string){
-		workv1alpha1.ConditionPlacementVerified:   verifiedNews,
-		workv1alpha1.ConditionPlacementRolledOut:  rolloutNews,
-		workv1alpha1.ConditionManifestworkApplied: nameNews,
-		workv1alpha1.ConditionRemovalHeld:         heldNews,
-	} {
-		was, is := conditionsOf(before, after, kind)
-		if is == nil {
-			continue
-		}
-		if kind, reason := news(was, is); reason != "" {
+	for _, is := range after.Status.Conditions {
+		was := cmp.Or(apimeta.FindStatusCondition(before.Status.Conditions, is.Type), &metav1.Condition{})
+		if kind, reason := news(*was, is); reason != "" {
 			out = append(out, reconcile.Event{Type: kind, Reason: reason, Message: is.Message})
 		}
 	}
@@ -47,51 +40,36 @@ func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Even
 	return out
 }
 
-// verifiedNews returns the type and reason of an Event about PlacementVerified; empty for
-// none.
-func verifiedNews(was, is *metav1.Condition) (kind, reason string) {
-	switch {
-	case was != nil && was.Status == is.Status && was.Reason == is.Reason:
-		return "", ""
-	case is.Status == metav1.ConditionTrue || is.Reason == workv1alpha1.ReasonPlacementDecisionEmpty:
-		return corev1.EventTypeNormal, is.Reason
-	}
-	return corev1.EventTypeWarning, is.Reason
-}
-
-// rolloutNews does so for PlacementRolledOut.
-func rolloutNews(was, is *metav1.Condition) (kind, reason string) {
-	if was == nil {
-		was = &metav1.Condition{}
-	}
+// news returns the type and reason of the Event about a condition; empty for none. was is
+// empty if the condition is new.
+func news(was, is metav1.Condition) (kind, reason string) {
 	ended, held := is.Status == metav1.ConditionTrue, strings.HasSuffix(is.Message, stopped)
-	switch {
-	case ended && was.Status != is.Status:
-		return corev1.EventTypeNormal, eventRolledOut
-	case held && !strings.HasSuffix(was.Message, stopped):
-		return corev1.EventTypeWarning, eventStopped
-	case !ended && !held && was.Status == metav1.ConditionTrue:
-		return corev1.EventTypeNormal, eventStarted
+	switch is.Type {
+	case workv1alpha1.ConditionPlacementVerified:
+		switch {
+		case was.Status == is.Status && was.Reason == is.Reason:
+		case ended || is.Reason == workv1alpha1.ReasonPlacementDecisionEmpty:
+			return corev1.EventTypeNormal, is.Reason
+		default:
+			return corev1.EventTypeWarning, is.Reason
+		}
+	case workv1alpha1.ConditionPlacementRolledOut:
+		switch {
+		case ended && was.Status != is.Status:
+			return corev1.EventTypeNormal, eventRolledOut
+		case held && !strings.HasSuffix(was.Message, stopped):
+			return corev1.EventTypeWarning, eventStopped
+		case !ended && !held && was.Status == metav1.ConditionTrue:
+			return corev1.EventTypeNormal, eventStarted
+		}
+	case workv1alpha1.ConditionManifestworkApplied: // no work can carry the label
+		if is.Reason == workv1alpha1.ReasonInvalidManifestWorkName && was.Reason != is.Reason {
+			return corev1.EventTypeWarning, is.Reason
+		}
+	case workv1alpha1.ConditionRemovalHeld: // works stay until a person confirms the removal
+		if was.Type == "" {
+			return corev1.EventTypeWarning, is.Type
+		}
 	}
 	return "", ""
-}
-
-// nameNews does so for ManifestworkApplied: no work can carry the label.
-func nameNews(was, is *metav1.Condition) (kind, reason string) {
-	if is.Reason != workv1alpha1.ReasonInvalidManifestWorkName || was != nil && was.Reason == is.Reason {
-		return "", ""
-	}
-	return corev1.EventTypeWarning, is.Reason
-}
-
-// heldNews does so for RemovalHeld: works stay until a person confirms the removal.
-func heldNews(was, _ *metav1.Condition) (kind, reason string) {
-	if was != nil {
-		return "", ""
-	}
-	return corev1.EventTypeWarning, workv1alpha1.ConditionRemovalHeld
-}
-
-func conditionsOf(before, after *workv1alpha1.ManifestWorkReplicaSet, kind string) (was, is *metav1.Condition) {
-	return apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(after.Status.Conditions, kind)
 }

@@ -74,10 +74,8 @@ func (d *delivery) holdRemovals(set *workv1alpha1.ManifestWorkReplicaSet) {
 		if more := len(l.clusters) - len(named); more > 0 {
 			named = append(named, fmt.Sprintf("%d more", more))
 		}
-		words = append(
-			words,
-			fmt.Sprintf("placement %s selects %d clusters, and has %d works; those on %s stay", l.placement, l.has, l.had, strings.Join(named, ", ")),
-		)
+		words = append(words, fmt.Sprintf("placement %s selects %d clusters, and has %d works; those on %s stay",
+			l.placement, l.has, l.had, strings.Join(named, ", ")))
 	}
 	setCondition(set, d.Now, metav1.Condition{
 		Type: workv1alpha1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonPlacementShrank,
@@ -98,9 +96,7 @@ func (d *delivery) losses() []loss {
 		}
 		l := loss{placement: p.Name}
 		for _, by := range d.claims {
-			if by == i {
-				l.has++
-			}
+			l.has += boolean(by == i)
 		}
 		for cluster, c := range d.children {
 			if c.Placement != p.Name {

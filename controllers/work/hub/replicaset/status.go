@@ -9,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -39,9 +37,8 @@ func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time
 		case !p.Decided:
 			undecided = append(undecided, p.Name)
 		}
-		one, existing, selected := d.summarize(i)
+		one, existing, selected := d.summarize(i, &set.Status.Summary)
 		done, desired = done+len(d.plans[i].Done), desired+selected
-		addCounts(&set.Status.Summary, one)
 		set.Status.PlacementSummary = append(set.Status.PlacementSummary, workv1alpha1.PlacementSummary{
 			Name: p.Name, Summary: one,
 			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", len(p.Groups), existing, selected),
@@ -54,9 +51,11 @@ func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time
 	setCondition(set, now, applied(sum, desired))
 }
 
-// summarize counts, for the clusters of a placement, the children that have the template,
-// all existing children, and the clusters themselves.
-func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSummary, existing, selected int) {
+// summarize counts, for the clusters of a placement, the children that have the template
+// (in total as well), all existing children, and the clusters themselves.
+func (d *delivery) summarize(i int, total *workv1alpha1.ManifestWorkReplicaSetSummary) (
+	sum workv1alpha1.ManifestWorkReplicaSetSummary, existing, selected int,
+) {
 	for cluster, by := range d.claims {
 		if by != i {
 			continue
@@ -70,34 +69,23 @@ func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSumm
 		if !c.Current {
 			continue
 		}
-		sum.Total++
-		for kind, count := range map[string]*int{
-			workv1.ConditionApplied: &sum.Applied, workv1.ConditionAvailable: &sum.Available,
-			workv1.ConditionProgressing: &sum.Progressing, workv1.ConditionDegraded: &sum.Degraded,
-		} {
-			if c.is(kind) {
-				*count++
-			}
+		for _, s := range []*workv1alpha1.ManifestWorkReplicaSetSummary{&sum, total} {
+			s.Total++
+			s.Applied += boolean(c.is(workv1.ConditionApplied))
+			s.Available += boolean(c.is(workv1.ConditionAvailable))
+			s.Progressing += boolean(c.is(workv1.ConditionProgressing))
+			s.Degraded += boolean(c.is(workv1.ConditionDegraded))
 		}
 	}
 	return sum, existing, selected
-}
-
-func addCounts(sum *workv1alpha1.ManifestWorkReplicaSetSummary, o workv1alpha1.ManifestWorkReplicaSetSummary) {
-	sum.Total += o.Total
-	sum.Applied += o.Applied
-	sum.Available += o.Available
-	sum.Progressing += o.Progressing
-	sum.Degraded += o.Degraded
 }
 
 func verified(desired int, missing, invalid, undecided []string) metav1.Condition {
 	c := metav1.Condition{Type: workv1alpha1.ConditionPlacementVerified, Status: metav1.ConditionFalse}
 	switch {
 	case len(missing) > 0:
-		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(
-			missing, ", ",
-		)+" in this namespace; its works stay until it exists again, or is removed from spec.placementRefs"
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(missing, ", ")+
+			" in this namespace; its works stay until it exists again, or is removed from spec.placementRefs"
 	case len(invalid) > 0:
 		c.Reason, c.Message = workv1alpha1.ReasonNotAsExpected, "Placement "+strings.Join(invalid, "; ")
 	case len(undecided) > 0:
@@ -148,13 +136,9 @@ func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary, desired int) metav1
 	return c
 }
 
-// setCondition sets a condition unless it is set already; a new generation alone
-// justifies a write, since readers wait for it.
+// setCondition sets a condition for the current generation; a new one alone justifies a
+// write, since readers wait for it.
 func setCondition(set *workv1alpha1.ManifestWorkReplicaSet, now time.Time, c metav1.Condition) {
 	c.ObservedGeneration = set.Generation
-	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
-	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {
-		return
-	}
 	reconcile.SetCondition(&set.Status.Conditions, c, now)
 }
