@@ -3,6 +3,7 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,16 +22,8 @@ import (
 // Options are the flags of accept.
 type Options struct {
 	options.Change
-	// Clusters are the names of the clusters, from the arguments or --clusters.
-	Clusters []string
-	// AllPending accepts every cluster whose request can be trusted.
-	AllPending bool
-	// Requesters are the senders whose requests are approved; they count as trusted.
-	Requesters []string
-	// Deny denies the clusters instead of accepting them.
-	Deny bool
-	// Replace lets another agent take over a name whose agent still reports.
-	Replace bool
+	// Wanted says what to accept or deny.
+	Wanted accept.Options
 	// Show lists the requests.
 	Show bool
 
@@ -41,8 +34,7 @@ type Options struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use:   "accept NAME...",
-		Short: "Accept clusters that asked to join",
+		Use: "accept NAME...", Short: "Accept clusters that asked to join", Args: options.Args(0, -1, "the name of a cluster"),
 		Long: options.Long(`
 		Approve the certificate requests of clusters, after checking who sent them and what they
 		ask for, and accept the clusters on the hub of --context. Without a name, list the
@@ -50,23 +42,19 @@ func New(f *options.Factory) *cobra.Command {
 		Example: options.Example(`
 		kubectl ocm accept cluster1 cluster2 --context hub
 		kubectl ocm accept --show --context hub`),
-		Args:              options.Args(0, -1, "the name of a cluster"),
 		ValidArgsFunction: complete.Pending(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Complete(args)
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			o.Wanted.Clusters = append(o.Wanted.Clusters, args...)
+			return f.Do(cmd, o.Validate, o.Run)
 		},
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Wait: true})
-	flags.StringSliceVarP(&o.Clusters, "cluster", "c", nil, "names of clusters")
-	flags.BoolVar(&o.AllPending, "all-pending", false, "accept all clusters whose request can be trusted")
-	flags.StringSliceVar(&o.Requesters, "requester", nil, "exact common name or user of the requests to approve; a user named here is trusted")
-	flags.BoolVar(&o.Deny, "deny", false, "deny the clusters and their requests")
-	flags.BoolVar(&o.Replace, "replace", false, "let another agent take over the name of one that still reports")
+	flags.StringSliceVarP(&o.Wanted.Clusters, "cluster", "c", nil, "names of clusters")
+	flags.BoolVar(&o.Wanted.AllPending, "all-pending", false, "accept all clusters whose request can be trusted")
+	flags.StringSliceVar(&o.Wanted.Requesters, "requester", nil, "exact common name or user of the requests to approve; a user named here is trusted")
+	flags.BoolVar(&o.Wanted.Deny, "deny", false, "deny the clusters and their requests")
+	flags.BoolVar(&o.Wanted.Replace, "replace", false, "let another agent take over the name of one that still reports")
 	flags.BoolVar(&o.Show, "show", false, "list the requests")
 	flags.Bool("skip-approve-check", false, "")
 	flags.Lookup("skip-approve-check").Hidden = true
@@ -76,24 +64,21 @@ func New(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-// Complete adds the names given as arguments.
-func (o *Options) Complete(args []string) { o.Clusters = append(o.Clusters, args...) }
-
 // Validate checks the flags.
 func (o *Options) Validate() error {
-	if len(o.Clusters) == 0 && !o.AllPending {
-		if o.Deny {
+	if len(o.Wanted.Clusters) == 0 && !o.Wanted.AllPending {
+		if o.Wanted.Deny {
 			return options.Usage("no cluster is named", "kubectl ocm accept NAME --deny")
 		}
 		o.Show = true
 	}
-	if o.AllPending && (o.Deny || len(o.Clusters) > 0) {
+	if o.Wanted.AllPending && (o.Wanted.Deny || len(o.Wanted.Clusters) > 0) {
 		return options.Usage("--all-pending cannot be combined with names or --deny", "give either names or --all-pending")
 	}
-	if o.Replace && (o.Deny || len(o.Clusters) == 0) {
+	if o.Wanted.Replace && (o.Wanted.Deny || len(o.Wanted.Clusters) == 0) {
 		return options.Usage("--replace needs names, and cannot be combined with --deny", "kubectl ocm accept NAME --replace")
 	}
-	for _, name := range o.Clusters {
+	for _, name := range o.Wanted.Clusters {
 		if err := naming.Check(name); err != nil {
 			return err
 		}
@@ -102,15 +87,10 @@ func (o *Options) Validate() error {
 }
 
 // Run accepts or denies the clusters, or lists the requests.
-func (o *Options) Run(ctx context.Context) error {
+func (o *Options) Run(ctx context.Context, c *fleet.Cluster) error {
 	u := o.f.UI
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
-	wanted := accept.Options{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny, Replace: o.Replace}
-	wanted.Notice = func(l accept.SelfLabels) { u.Note("%s", l) }
-	wanted.Common = o.Common(u, nil)
+	wanted := o.Wanted
+	wanted.Common, wanted.Hub, wanted.Notice = o.Common(u, nil), c, func(l accept.SelfLabels) { u.Note("%s", l) }
 	if o.Show {
 		return o.show(ctx, wanted)
 	}
@@ -122,32 +102,22 @@ func (o *Options) Run(ctx context.Context) error {
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
 	}
-	if failure == nil && o.Wait && !o.Reads() && !o.Deny {
-		failure = accept.AwaitAvailable(ctx, wanted, o.names(result))
+	if failure == nil && o.Wait && !o.Reads() && !o.Wanted.Deny {
+		var names []string
+		for _, a := range result.Clusters {
+			names = append(names, a.Cluster)
+		}
+		failure = accept.AwaitAvailable(ctx, wanted, names)
 	}
 	p.Close()
-	if err := o.print(u, result, failure); err != nil {
-		return err
-	}
-	return failure
-}
-
-func (o *Options) names(result accept.Result) []string {
-	var out []string
-	for _, a := range result.Clusters {
-		out = append(out, a.Cluster)
-	}
-	return out
+	return cmp.Or(o.print(u, result, failure), failure)
 }
 
 func (o *Options) print(u *ui.UI, result accept.Result, failure error) error {
 	if failure == nil || o.Format.Machine() {
-		if done, err := o.Preview(u, "AcceptResult", result, result.Items); done || err != nil {
+		if done, err := o.Printed(u, "AcceptResult", result, result.Items); done || err != nil {
 			return err
 		}
-	}
-	if o.Format.Machine() {
-		return u.Result(o.Format, "AcceptResult", result, fleet.Names(result.Items))
 	}
 	if len(result.Clusters) == 0 {
 		u.Note("no cluster is waiting to be accepted")
@@ -210,6 +180,7 @@ func (o *Options) show(ctx context.Context, wanted accept.Options) error {
 	u := o.f.UI
 	list := options.Listed{Kind: "RequestList", Items: requests, Empty: "no cluster has asked to join",
 		Table: ui.Table{Heads: []string{"CLUSTER", "CSR", "REQUESTER", "IDENTITY", "GROUPS", "AGE", "STATE", "REASON", "KEY"}, Wide: 1}}
+	noted := map[string]bool{}
 	for _, q := range requests {
 		groups := "!"
 		if q.Groups {
@@ -218,9 +189,6 @@ func (o *Options) show(ctx context.Context, wanted accept.Options) error {
 		list.Names = append(list.Names, "certificatesigningrequest.certificates.k8s.io/"+q.Name)
 		list.Table.Rows = append(list.Table.Rows, []string{q.Cluster, q.Name, ui.Dash(q.Requester), ui.Dash(q.Identity), groups,
 			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(shortReason(o.Format, q.Reason)), ui.Dash(q.Fingerprint)})
-	}
-	noted := map[string]bool{}
-	for _, q := range requests {
 		if len(q.Labels) > 0 && !noted[q.Cluster] && !o.Format.Machine() {
 			noted[q.Cluster] = true
 			u.Note("%s", accept.SelfLabels{Cluster: q.Cluster, Labels: q.Labels})

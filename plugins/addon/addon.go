@@ -3,6 +3,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -26,10 +26,6 @@ func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "addon", Aliases: []string{"addons"}, Short: "Manage add-ons on managed clusters"})
 	cmd.AddCommand(newList(f), newEnable(f), newDisable(f), newResume(f), newStatus(f), newCreate(f), newDelete(f))
 	return cmd
-}
-
-func completions(f *options.Factory) options.Words {
-	return options.Words{Clusters: complete.Clusters(f), Sets: complete.Sets(f), Placements: complete.AllPlacements(f)}
 }
 
 // ListOptions are the flags of addon list.
@@ -55,13 +51,7 @@ func newList(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
-			if err := checkSelector(o.Selector); err != nil {
-				return err
-			}
-			if err := o.Check(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, func() error { return cmp.Or(o.CheckSelector(), o.Check()) }, o.Run)
 		},
 	}
 	o.AddFlags(cmd.Flags())
@@ -69,19 +59,8 @@ func newList(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-func checkSelector(selector string) error {
-	if _, err := labels.Parse(selector); err != nil {
-		return options.Usage("wrong label selector "+strconv.Quote(selector), "for example -l env=prod")
-	}
-	return nil
-}
-
 // Run prints the add-ons.
-func (o *ListOptions) Run(ctx context.Context) error {
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
+func (o *ListOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		found, err := addon.List(ctx, addon.ListOptions{Hub: hub, Names: o.Names, Selector: o.Selector})
 		if err != nil {
@@ -102,14 +81,9 @@ func (o *ListOptions) listed(found []addon.Info) options.Listed {
 		"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
 	for i := range found {
 		a := &found[i]
-		out.Names = append(out.Names, "clustermanagementaddon."+addonv1alpha1.GroupName+"/"+a.Name)
-		out.Labels = append(out.Labels, a.Labels)
-		row := []string{a.Name, ui.Dash(a.DisplayName), ui.Dash(a.Install)}
-		for _, n := range []int{a.Enabled, a.Available, a.Unavailable} {
-			row = append(row, strconv.Itoa(n))
-		}
-		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded),
-			ui.Dash(strings.Join(a.Configs, ",")), ui.Dash(a.Lifecycle), ui.Dash(strings.Join(a.Registrations, ","))))
+		out.Add("clustermanagementaddon."+addonv1alpha1.GroupName+"/"+a.Name, a.Labels, a.Name, a.DisplayName, a.Install,
+			strconv.Itoa(a.Enabled), strconv.Itoa(a.Available), strconv.Itoa(a.Unavailable), a.Version, ui.Age(a.Created, now), strconv.Itoa(a.Degraded),
+			strings.Join(a.Configs, ","), a.Lifecycle, strings.Join(a.Registrations, ","))
 	}
 	return out
 }
@@ -138,45 +112,26 @@ func newStatus(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
-			if err := checkSelector(o.Listing.Selector); err != nil {
-				return err
-			}
-			if err := o.Targets.Check(false); err != nil {
-				return err
-			}
-			if err := o.Listing.Check(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, func() error { return cmp.Or(o.CheckSelector(), o.Targets.Check(false), o.Listing.Check()) }, o.Run)
 		},
 	}
 	o.Listing.AddFlags(cmd.Flags())
 	cmd.Flags().Lookup("all-namespaces").Usage = "all clusters, which is the default"
-	o.AddListFlags(cmd, completions(f))
+	o.AddListFlags(cmd, complete.Targets(f))
 	return cmd
 }
 
 // Run prints the states.
-func (o *StatusOptions) Run(ctx context.Context) error {
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
-	u := o.f.UI
-	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
+func (o *StatusOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
+	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		states, err := addon.States(ctx, addon.StatusOptions{Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Selector: o.Listing.Selector})
-		if err != nil {
-			return options.Listed{}, err
-		}
 		out := options.Listed{Kind: "AddOnStatusList", Items: states, Empty: "the add-on " + o.Name + " is on none of these clusters",
 			Table: ui.Table{Heads: []string{"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
 		for _, s := range states {
-			out.Names = append(out.Names, "managedclusteraddon."+addonv1alpha1.GroupName+"/"+s.Name)
-			out.Labels = append(out.Labels, s.Labels)
-			out.Table.Rows = append(out.Table.Rows, []string{s.Cluster, ui.Dash(s.Available), ui.Dash(s.Progressing), ui.Dash(s.Registered), ui.Dash(s.Applied),
-				ui.Dash(s.Lease), ui.Dash(s.Namespace), ui.Ratio(s.Configs.Good, s.Configs.Total), ui.Dash(s.Message)})
+			out.Add("managedclusteraddon."+addonv1alpha1.GroupName+"/"+s.Name, s.Labels, s.Cluster, s.Available, s.Progressing, s.Registered, s.Applied,
+				s.Lease, s.Namespace, ui.Ratio(s.Configs.Good, s.Configs.Total), s.Message)
 		}
-		return out, nil
+		return out, err
 	})
 }
 

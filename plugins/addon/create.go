@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/template"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -29,21 +28,10 @@ const sample = "cluster1"
 type CreateOptions struct {
 	options.Change
 	options.Files
-	// Name and Version of the add-on.
-	Name, Version string
-	// Registered gives the agent access to the hub; Registration is the kind of its credentials.
-	Registered   bool
+	// Wanted is the add-on.
+	Wanted addon.CreateOptions
+	// Registration is the kind of the credentials of its agent on the hub; empty means none.
 	Registration string
-	// Permissions are rights of the agent on the hub.
-	Permissions []string
-	// DisplayName and Description are for people.
-	DisplayName, Description string
-	// Labels are added to the labels of the add-on.
-	Labels map[string]string
-	// Placement is added to the install strategy, NAMESPACE/NAME.
-	Placement string
-	// Overwrite changes an existing template or default.
-	Overwrite bool
 	// Render is the cluster to print the manifests for; empty creates the add-on.
 	Render string
 
@@ -53,7 +41,7 @@ type CreateOptions struct {
 func newCreate(f *options.Factory) *cobra.Command {
 	o := &CreateOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "create NAME {-f FILE | -k FOLDER}", Short: "Create an add-on from manifests",
+		Use: "create NAME {-f FILE | -k FOLDER}", Short: "Create an add-on from manifests", Args: options.Args(1, 1, "the name of the add-on"),
 		Long: options.Long(`
 		Create an AddOnTemplate NAME-VERSION from the objects in files, and register the add-on
 		NAME on the hub with that template as its default. Manifests may contain variables such as
@@ -67,61 +55,52 @@ func newCreate(f *options.Factory) *cobra.Command {
 		kubectl ocm addon create metrics -f manifests/ --version 0.2.0 --overwrite --context hub
 		kubectl ocm addon create metrics -f manifests/ --hub-permission clusterrole/metrics-agent --placement apps/everywhere
 		kubectl ocm addon create metrics -f manifests/ --render cluster1 --context hub`),
-		Args:              options.Args(1, 1, "the name of the add-on"),
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
+			o.Wanted.Name = args[0]
 			if err := o.Validate(); err != nil {
 				return err
 			}
 			return o.Diffed(o.Run(cmd.Context()))
 		},
 	}
-	o.addFlags(cmd)
-	return cmd
-}
-
-func (o *CreateOptions) addFlags(cmd *cobra.Command) {
-	flags, f := cmd.Flags(), o.f
+	flags := cmd.Flags()
 	o.Change.AddFlags(flags, options.Parts{Diff: true})
 	o.Files.AddFlags(flags)
-	flags.StringVar(&o.Version, "version", "0.0.1", "version of the template")
+	flags.StringVar(&o.Wanted.Version, "version", "0.0.1", "version of the template")
 	flags.StringVar(&o.Registration, "registration", "", "give the agent access to the hub: csr or token")
-	flags.StringSliceVar(
-		&o.Permissions, "hub-permission", nil,
-		"rights of the agent on the hub: clusterrole/NAME in the namespace of its cluster, NAMESPACE/role/NAME or NAMESPACE/clusterrole/NAME; may be repeated",
-	)
-	flags.StringVar(&o.DisplayName, "display-name", "", "human-readable name of the add-on")
-	flags.StringVar(&o.Description, "description", "", "what the add-on does")
-	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the add-on")
-	flags.StringVar(&o.Placement, "placement", "", "add this Placement, NAMESPACE/NAME, to the install strategy")
-	flags.BoolVar(&o.Overwrite, "overwrite", false, "change an existing template, or the default template of the add-on")
+	flags.StringSliceVar(&o.Wanted.Permissions, "hub-permission", nil, "rights of the agent on the hub: "+
+		"clusterrole/NAME in the namespace of its cluster, NAMESPACE/role/NAME or NAMESPACE/clusterrole/NAME; may be repeated")
+	flags.StringVar(&o.Wanted.DisplayName, "display-name", "", "human-readable name of the add-on")
+	flags.StringVar(&o.Wanted.Description, "description", "", "what the add-on does")
+	flags.StringToStringVar(&o.Wanted.Labels, "labels", nil, "labels of the add-on")
+	flags.StringVar(&o.Wanted.Placement, "placement", "", "add this Placement, NAMESPACE/NAME, to the install strategy")
+	flags.BoolVar(&o.Wanted.Overwrite, "overwrite", false, "change an existing template, or the default template of the add-on")
 	flags.StringVar(&o.Render, "render", "", "print what this cluster would get, and change nothing")
-	flags.BoolVar(&o.Registered, "hub-registration", false, "")
+	flags.BoolVar(&o.Wanted.Registered, "hub-registration", false, "")
 	flags.Lookup("hub-registration").Hidden = true
 	options.Hidden(flags, "cluster-role-bind", "hub-permission")
 	options.Hidden(flags, "placement-ref", "placement")
 	_ = cmd.RegisterFlagCompletionFunc("placement", complete.AllPlacements(f))
 	_ = cmd.RegisterFlagCompletionFunc("render", complete.Clusters(f))
+	return cmd
 }
 
 // Validate checks the flags.
 func (o *CreateOptions) Validate() error {
-	if err := addon.CheckName(o.Name); err != nil {
+	if err := addon.CheckName(o.Wanted.Name); err != nil {
 		return err
 	}
-	switch given, err := o.Given(); {
-	case err != nil:
+	if given, err := o.Given(); err != nil {
 		return err
-	case !given:
+	} else if !given {
 		return options.Usage("there are no manifests: -f is missing", "kubectl ocm addon create NAME -f FOLDER")
 	}
 	switch o.Registration {
 	case "", "csr":
 	case "token":
-		o.f.UI.Warn(
-			"the Klusterlet decides whether an agent gets a certificate or a token: spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType",
-		)
+		o.f.UI.Warn("the Klusterlet decides whether an agent gets a certificate or a token: " +
+			"spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType")
 	default:
 		return options.Usage("wrong value "+strconv.Quote(o.Registration)+" for --registration", "use csr or token")
 	}
@@ -138,9 +117,9 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := addon.CreateOptions{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: o.f.GivenNamespace(),
-		Registered:  o.Registered || o.Registration != "",
-		Permissions: o.Permissions, DisplayName: o.DisplayName, Description: o.Description, Labels: o.Labels, Placement: o.Placement, Overwrite: o.Overwrite}
+	wanted := o.Wanted
+	wanted.Common, wanted.Sources, wanted.Namespace = o.Common(u, nil), sources, o.f.GivenNamespace()
+	wanted.Registered = wanted.Registered || o.Registration != ""
 	made, err := wanted.Template()
 	if err != nil {
 		return err
@@ -168,8 +147,8 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if err := o.Finish(u, "AddOnResult", result.Items); err != nil || o.Reads() {
 		return err
 	}
-	if o.Placement == "" {
-		u.Next("kubectl ocm addon enable " + o.Name + " -c CLUSTER" + ui.ContextFlag(wanted.Hub))
+	if o.Wanted.Placement == "" {
+		u.Next("kubectl ocm addon enable " + o.Wanted.Name + " -c CLUSTER" + ui.ContextFlag(wanted.Hub))
 	}
 	return nil
 }
@@ -177,7 +156,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 // render renders the template as the hub does, and warns of likely mistakes.
 func (o *CreateOptions) render(made *addonv1alpha1.AddOnTemplate, cluster *clusterv1.ManagedCluster) (template.Result, error) {
 	out, err := template.Render(template.Input{
-		Template: made, Cluster: cluster, AddOn: &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: cluster.Name}},
+		Template: made, Cluster: cluster, AddOn: &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: o.Wanted.Name, Namespace: cluster.Name}},
 	})
 	var fault *template.Error
 	if errors.As(err, &fault) {
@@ -193,21 +172,17 @@ func (o *CreateOptions) render(made *addonv1alpha1.AddOnTemplate, cluster *clust
 
 // print prints what a cluster would get.
 func (o *CreateOptions) print(out template.Result) error {
-	u := o.f.UI
-	if o.Format.Machine() {
-		value := struct {
-			Namespace string                       `json:"namespace"`
-			Items     []*unstructured.Unstructured `json:"items"`
-		}{out.Namespace, out.Manifests}
-		var names []string
-		for _, m := range out.Manifests {
-			names = append(names, fleet.Change{Object: m}.Name())
-		}
-		return u.Result(o.Format, "AddOnRendering", value, names)
-	}
-	objects := make([]map[string]any, 0, len(out.Manifests))
+	var names []string
+	var objects []map[string]any
 	for _, m := range out.Manifests {
-		objects = append(objects, m.Object)
+		names, objects = append(names, fleet.Change{Object: m}.Name()), append(objects, m.Object)
 	}
-	return u.Documents(objects)
+	if !o.Format.Machine() {
+		return o.f.UI.Documents(objects)
+	}
+	value := struct {
+		Namespace string           `json:"namespace"`
+		Items     []map[string]any `json:"items"`
+	}{out.Namespace, objects}
+	return o.f.UI.Result(o.Format, "AddOnRendering", value, names)
 }

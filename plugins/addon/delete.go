@@ -3,6 +3,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -36,26 +37,24 @@ func newDelete(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
-			if err := addon.CheckName(o.Name); err != nil {
-				return err
-			}
-			if err := o.Check(f.UI); err != nil {
-				return err
-			}
-			return o.Diffed(o.Run(cmd.Context()))
+			return o.Diffed(f.Do(cmd, o.Validate, o.Run))
 		},
 	}
 	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true, Deletes: true})
 	return cmd
 }
 
-// Run deletes the add-on and prints what was done.
-func (o *DeleteOptions) Run(ctx context.Context) error {
-	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
+// Validate checks the name and the flags.
+func (o *DeleteOptions) Validate() error {
+	if err := addon.CheckName(o.Name); err != nil {
 		return err
 	}
+	return o.Check(o.f.UI)
+}
+
+// Run deletes the add-on and prints what was done.
+func (o *DeleteOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
+	u := o.f.UI
 	p := u.Progress()
 	defer p.Close()
 	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: []string{o.Name}, Warn: func(text string) { u.Warn("%s", text) }}
@@ -69,10 +68,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if failure != nil && len(result.Items) == 0 {
 		return failure
 	}
-	if err := o.Deleted(u, "AddOnResult", result.Items, func(fleet.Change) *fleet.Error { return naming.NoAddOn(o.Name, hub) }); err != nil {
-		return err
-	}
-	return failure
+	return cmp.Or(o.Deleted(u, "AddOnResult", result.Items, func(fleet.Change) *fleet.Error { return naming.NoAddOn(o.Name, hub) }), failure)
 }
 
 // confirm shows what would be deleted, and asks unless there is nothing.
@@ -82,7 +78,7 @@ func (o *DeleteOptions) confirm(ctx context.Context, wanted addon.Options) error
 	if err != nil {
 		return err
 	}
-	targets := []string{"hub: " + wanted.Hub.String()}
+	var targets []string
 	for _, c := range result.Items {
 		if c.Action != fleet.Deleted {
 			continue
@@ -93,8 +89,5 @@ func (o *DeleteOptions) confirm(ctx context.Context, wanted addon.Options) error
 		}
 		targets = append(targets, text)
 	}
-	if len(targets) == 1 {
-		return nil
-	}
-	return o.f.UI.Confirm(o.Yes, "Delete the add-on "+o.Name+"?", targets)
+	return o.Ask(o.f.UI, wanted.Hub, "Delete the add-on "+o.Name+"?", targets)
 }

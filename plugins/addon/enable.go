@@ -3,6 +3,7 @@
 package addon
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -22,15 +23,10 @@ import (
 type EnableOptions struct {
 	options.Change
 	options.Targets
-	// Names of the add-ons.
-	Names []string
-	// InstallNamespace is the namespace that the agent runs in.
-	InstallNamespace string
+	// Wanted says what to enable, and with which settings.
+	Wanted addon.Options
 	// Configs are files with configuration objects, or GROUP/RESOURCE/NAMESPACE/NAME.
 	Configs []string
-	// Set are variables; Labels and Annotations are added to the add-ons.
-	Set                 map[string]string
-	Labels, Annotations map[string]string
 
 	f *options.Factory
 }
@@ -53,28 +49,23 @@ func newEnable(f *options.Factory) *cobra.Command {
 		kubectl ocm addon enable metrics --placement apps/everywhere`),
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Names = append(o.Names, args...)
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Diffed(o.Run(cmd.Context()))
+			o.Wanted.Names = append(o.Wanted.Names, args...)
+			return o.Diffed(f.Do(cmd, o.Validate, o.Run))
 		},
 	}
 	flags := cmd.Flags()
 	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, Yes: true})
-	o.Targets.AddFlags(cmd, completions(f))
+	o.Targets.AddFlags(cmd, complete.Targets(f))
 	flags.Lookup("placement").Usage = "add this Placement, NAMESPACE/NAME, to the install strategy of the add-ons"
-	flags.StringVar(
-		&o.InstallNamespace, "install-namespace", "",
-		"namespace that the agents run in on the clusters; add-ons made from templates take it from their configuration",
-	)
+	flags.StringVar(&o.Wanted.InstallNamespace, "install-namespace", "",
+		"namespace that the agents run in on the clusters; add-ons made from templates take it from their configuration")
 	flags.StringArrayVar(&o.Configs, "config", nil, "configuration for these clusters: a file to apply, or GROUP/RESOURCE/NAMESPACE/NAME; may be repeated")
-	flags.StringToStringVar(&o.Set, "set", nil, "variables of the add-ons, stored in an AddOnDeploymentConfig for each cluster")
-	flags.StringToStringVar(&o.Labels, "labels", nil, "labels to add to the add-ons on these clusters")
-	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations to add to the add-ons on these clusters")
+	flags.StringToStringVar(&o.Wanted.Variables, "set", nil, "variables of the add-ons, stored in an AddOnDeploymentConfig for each cluster")
+	flags.StringToStringVar(&o.Wanted.Labels, "labels", nil, "labels to add to the add-ons on these clusters")
+	flags.StringToStringVar(&o.Wanted.Annotations, "annotations", nil, "annotations to add to the add-ons on these clusters")
 	options.Hidden(flags, "config-file", "config")
 	options.Hidden(flags, "annotate", "annotations")
-	hiddenNames(cmd, &o.Names)
+	hiddenNames(cmd, &o.Wanted.Names)
 	return cmd
 }
 
@@ -84,26 +75,18 @@ func hiddenNames(cmd *cobra.Command, names *[]string) {
 	cmd.Flags().Lookup("names").Hidden = true
 }
 
-// byPlacement reports whether the install strategy is to be changed, not single clusters.
-func (o *EnableOptions) byPlacement() bool { return o.Placement != "" }
-
 // Validate checks the flags.
 func (o *EnableOptions) Validate() error {
-	if err := checkNames(o.Names); err != nil {
+	if err := cmp.Or(checkNames(o.Wanted.Names), o.Targets.Check(true)); err != nil {
 		return err
 	}
-	if err := o.Targets.Check(true); err != nil {
-		return err
-	}
-	if o.byPlacement() {
+	if o.Placement != "" {
 		switch {
 		case len(o.Targets.Clusters) > 0 || o.Selector != "" || o.Targets.Set != "":
 			return options.Usage("--placement cannot be combined with other ways to choose clusters", "it changes the install strategy; leave one of them out")
-		case o.InstallNamespace != "" || len(o.Set) > 0 || len(o.Labels) > 0 || len(o.Annotations) > 0:
-			return options.Usage(
-				"--placement can be combined with --config only",
-				"put variables and the namespace into an AddOnDeploymentConfig, and name it by --config",
-			)
+		case o.Wanted.InstallNamespace != "" || len(o.Wanted.Variables) > 0 || len(o.Wanted.Labels) > 0 || len(o.Wanted.Annotations) > 0:
+			return options.Usage("--placement can be combined with --config only",
+				"put variables and the namespace into an AddOnDeploymentConfig, and name it by --config")
 		case o.Wait:
 			return options.Usage("--wait cannot be combined with --placement", "kubectl ocm addon status NAME -w")
 		}
@@ -125,34 +108,26 @@ func checkNames(names []string) error {
 }
 
 // Run enables the add-ons and prints what was done.
-func (o *EnableOptions) Run(ctx context.Context) error {
+func (o *EnableOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, InstallNamespace: o.InstallNamespace,
-		Variables: o.Set, Labels: o.Labels, Annotations: o.Annotations, Warn: func(text string) { u.Warn("%s", text) }}
+	wanted := o.Wanted
+	wanted.Common, wanted.Hub, wanted.Targets = o.Common(u, p.Step), hub, o.Targets.Targets
+	wanted.Warn = func(text string) { u.Warn("%s", text) }
 	if err := o.readConfigs(&wanted); err != nil {
 		return err
 	}
-	if o.byPlacement() {
+	if o.Placement != "" { // the install strategy is to be changed, not single clusters
 		return o.changeStrategy(ctx, wanted)
 	}
 	result, failure := addon.Enable(ctx, wanted)
 	p.Close()
-	if failure != nil && len(result.Clusters) == 0 {
-		return failure
-	}
-	if err := o.Change.Clusters(u, "AddOnResult", result, failure, line); err != nil {
+	if err := o.Change.Clusters(u, "AddOnResult", result, failure, line); err != nil || o.Wait || o.Reads() {
 		return err
 	}
-	if failure == nil && !o.Wait && !o.Reads() {
-		u.Next("kubectl ocm addon status " + o.Names[0] + ui.ContextFlag(hub))
-	}
-	return failure
+	u.Next("kubectl ocm addon status " + o.Wanted.Names[0] + ui.ContextFlag(hub))
+	return nil
 }
 
 // readConfigs reads the values of --config into wanted.
@@ -177,8 +152,7 @@ func (o *EnableOptions) readConfigs(wanted *addon.Options) error {
 	if err != nil {
 		return err
 	}
-	namespace := o.f.Namespace()
-	wanted.Objects, err = addon.ReadConfigs(sources, namespace)
+	wanted.Objects, err = addon.ReadConfigs(sources, o.f.Namespace())
 	return err
 }
 
@@ -191,14 +165,11 @@ func (o *EnableOptions) changeStrategy(ctx context.Context, wanted addon.Options
 		if err != nil {
 			return err
 		}
-		targets := []string{"hub: " + wanted.Hub.String()}
-		for _, name := range lost {
-			targets = append(targets, "add-on "+name+" is removed, because no placement selects that cluster")
+		for i, name := range lost {
+			lost[i] = "add-on " + name + " is removed, because no placement selects that cluster"
 		}
-		if len(lost) > 0 {
-			if err := u.Confirm(o.Yes, "Leave "+strings.Join(o.Names, ", ")+" to placements?", targets); err != nil {
-				return err
-			}
+		if err := o.Ask(u, wanted.Hub, "Leave "+strings.Join(o.Wanted.Names, ", ")+" to placements?", lost); err != nil {
+			return err
 		}
 	}
 	result, err := addon.EnableByPlacement(ctx, wanted)
@@ -245,31 +216,26 @@ func newDisable(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = append(o.Names, args...)
-			if err := checkNames(o.Names); err != nil {
-				return err
-			}
-			if err := o.Targets.Check(true); err != nil {
-				return err
-			}
-			if err := o.Change.Check(f.UI); err != nil {
-				return err
-			}
-			return o.Diffed(o.Run(cmd.Context()))
+			return o.Diffed(f.Do(cmd, o.Validate, o.Run))
 		},
 	}
 	o.Change.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true})
-	o.Targets.AddFlags(cmd, completions(f))
+	o.Targets.AddFlags(cmd, complete.Targets(f))
 	hiddenNames(cmd, &o.Names)
 	return cmd
 }
 
-// Run disables the add-ons and prints what was done.
-func (o *DisableOptions) Run(ctx context.Context) error {
-	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
+// Validate checks the flags.
+func (o *DisableOptions) Validate() error {
+	if err := checkNames(o.Names); err != nil {
 		return err
 	}
+	return o.CheckAll(&o.Change, o.f.UI)
+}
+
+// Run disables the add-ons and prints what was done.
+func (o *DisableOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
+	u := o.f.UI
 	p := u.Progress()
 	defer p.Close()
 	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, Warn: func(text string) { u.Warn("%s", text) }}
@@ -278,25 +244,16 @@ func (o *DisableOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		targets := []string{"hub: " + hub.String()}
-		for _, name := range found {
-			targets = append(targets, "add-on "+name)
+		for i, name := range found {
+			found[i] = "add-on " + name
 		}
-		if len(found) > 0 {
-			if err := u.Confirm(o.Yes, "Disable "+strings.Join(o.Names, ", ")+"?", targets); err != nil {
-				return err
-			}
+		if err := o.Ask(u, hub, "Disable "+strings.Join(o.Names, ", ")+"?", found); err != nil {
+			return err
 		}
 	}
 	result, failure := addon.Disable(ctx, wanted)
 	p.Close()
-	if failure != nil && len(result.Clusters) == 0 {
-		return failure
-	}
-	if err := o.Change.Clusters(u, "AddOnResult", result, failure, disabled); err != nil {
-		return err
-	}
-	return failure
+	return o.Change.Clusters(u, "AddOnResult", result, failure, disabled)
 }
 
 // disabled describes what was done on one cluster.

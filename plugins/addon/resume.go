@@ -4,10 +4,10 @@ package addon
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
@@ -38,36 +38,31 @@ func newResume(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
-			if err := checkNames(o.Names); err != nil {
-				return err
-			}
-			if err := o.Check(f.UI); err != nil {
-				return err
-			}
-			return o.Diffed(o.Run(cmd.Context()))
+			return o.Diffed(f.Do(cmd, o.Validate, o.Run))
 		},
 	}
 	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true})
 	return cmd
 }
 
-// Run resumes the rollouts and prints what was done.
-func (o *ResumeOptions) Run(ctx context.Context) error {
-	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
+// Validate checks the names and the flags.
+func (o *ResumeOptions) Validate() error {
+	if err := checkNames(o.Names); err != nil {
 		return err
 	}
+	return o.Check(o.f.UI)
+}
+
+// Run resumes the rollouts and prints what was done.
+func (o *ResumeOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
+	u := o.f.UI
 	p := u.Progress()
 	defer p.Close()
 	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Warn: func(text string) { u.Warn("%s", text) }}
 	result, failure := addon.Resume(ctx, wanted)
 	p.Close()
-	if failure != nil && len(result.Items) == 0 {
-		return failure
-	}
-	if err := o.Finish(u, "AddOnResult", result.Items); err != nil || failure != nil || o.Reads() {
-		return errors.Join(err, failure)
+	if err := o.FinishSome(u, "AddOnResult", result.Items, failure); err != nil || o.Reads() {
+		return err
 	}
 	u.Next("kubectl ocm addon status " + o.Names[0] + ui.ContextFlag(hub))
 	return nil

@@ -46,8 +46,15 @@ func Process() Streams { return ui.Process() }
 // Run runs the program and returns its exit code. args are those of the process,
 // starting with the program's name. Run stops early when ctx is done.
 func Run(ctx context.Context, s Streams, args []string) int {
-	u := &ui.UI{Streams: s, Program: program(args), Color: "auto", Interrupted: ctx.Done()}
-	words, note := rewrite(arguments(args))
+	name, words := "", []string(nil)
+	if len(args) > 0 {
+		name, words = strings.TrimSuffix(filepath.Base(args[0]), ".exe"), args[1:]
+	}
+	if name == completer {
+		words = append([]string{cobra.ShellCompRequestCmd}, words...)
+	}
+	words, note := rewrite(words)
+	u := &ui.UI{Streams: s, Program: program(name), Color: "auto", Interrupted: ctx.Done()}
 	f := options.NewFactory(u)
 	root := tree(f, note)
 	root.SetArgs(words)
@@ -156,32 +163,13 @@ func quietLibraries(flags *pflag.FlagSet) {
 
 var quiet sync.Once
 
-// program returns the command that the user typed. kubectl runs a plugin under its
+// program returns the command that the user typed, from the file name of the binary. kubectl runs a plugin under its
 // own file name, which begins with kubectl-.
-func program(args []string) string {
-	name := base(args)
+func program(name string) string {
 	if name == "" || name == completer || strings.HasPrefix(name, "kubectl-") {
 		return "kubectl ocm"
 	}
 	return name
-}
-
-func base(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
-}
-
-// arguments returns the command line without the program's name.
-func arguments(args []string) []string {
-	if len(args) == 0 {
-		return nil
-	}
-	if base(args) == completer {
-		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
-	}
-	return args[1:]
 }
 
 // formerly maps the commands of clusteradm to ours.
@@ -190,11 +178,8 @@ var formerly = []struct{ old, now string }{
 	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
 	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
 	{"get clustersets", "clusterset list"}, {"create clusterset", "clusterset create"}, {"delete clusterset", "clusterset delete"},
-	{"clusterset set", "clusterset add"},
-	{"get addons", "addon list"},
-	{"get addon", "addon list"},
-	{"get placements", "placement list"},
-	{"create placement", "placement create"},
+	{"clusterset set", "clusterset add"}, {"get addons", "addon list"}, {"get addon", "addon list"},
+	{"get placements", "placement list"}, {"create placement", "placement create"},
 }
 
 // rewrite replaces an old spelling of a command, and returns the note to print about it.

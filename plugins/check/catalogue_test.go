@@ -25,7 +25,7 @@ func TestTheCatalogueHasEveryCode(t *testing.T) {
 		}
 		return true
 	})
-	for _, e := range catalogue() {
+	for _, e := range catalogue {
 		require.NotEmpty(t, e.Text, e.Code)
 		have = append(have, e.Code)
 	}

@@ -60,10 +60,10 @@ type Options struct {
 // New returns the command "check".
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
+	completions := map[string]complete.Func{onlyPlacement: complete.Placements(f), onlyAddOn: complete.AddOns(f), onlyCluster: complete.Clusters(f)}
 	cmd := &cobra.Command{
 		Use:     "check [hub|spoke|cluster NAME...|placement NAME...|addon NAME...]",
-		Aliases: []string{"doctor"},
-		Short:   "Find what keeps the fleet from working, and how to fix it",
+		Aliases: []string{"doctor"}, Short: "Find what keeps the fleet from working, and how to fix it",
 		Long: options.Long(`
 		Check the hub with its clusters, placements and add-ons, or the agent of a managed cluster,
 		depending on what --context is, and name each problem with its cause and fix. With
@@ -77,15 +77,11 @@ func New(f *options.Factory) *cobra.Command {
 		kubectl ocm check spoke --context cluster1 --hub-context hub
 		kubectl ocm check --explain OCM0304`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			switch {
-			case len(args) == 0:
+			if len(args) == 0 {
 				return areas, cobra.ShellCompDirectiveNoFileComp
-			case args[0] == onlyPlacement:
-				return complete.Placements(f)(cmd, args[1:], typed)
-			case args[0] == onlyAddOn:
-				return complete.AddOns(f)(cmd, args[1:], typed)
-			case args[0] == onlyCluster:
-				return complete.Clusters(f)(cmd, args[1:], typed)
+			}
+			if names, ok := completions[args[0]]; ok {
+				return names(cmd, args[1:], typed)
 			}
 			return complete.None(cmd, args, typed)
 		},
@@ -112,7 +108,7 @@ func New(f *options.Factory) *cobra.Command {
 
 func codes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var out []string
-	for _, c := range catalogue() {
+	for _, c := range catalogue {
 		out = append(out, c.Code+"\t"+c.Title)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
@@ -140,28 +136,20 @@ func (o *Options) Complete(args []string) error {
 		}
 	}
 	if o.Only == onlyPlacement {
-		if err := o.parsePlacements(); err != nil {
-			return err
+		namespace := o.f.Namespace()
+		for _, text := range o.Names {
+			key, err := placement.ParseName(text, namespace)
+			if err != nil {
+				return err
+			}
+			o.placements = append(o.placements, key)
 		}
 	}
 	return o.Format.Check()
 }
 
-// parsePlacements parses Names as names of placements.
-func (o *Options) parsePlacements() error {
-	namespace := o.f.Namespace()
-	for _, text := range o.Names {
-		key, err := placement.ParseName(text, namespace)
-		if err != nil {
-			return err
-		}
-		o.placements = append(o.placements, key)
-	}
-	return nil
-}
-
 func findEntry(code string) (entry, error) {
-	for _, c := range catalogue() {
+	for _, c := range catalogue {
 		if strings.EqualFold(c.Code, code) {
 			return c, nil
 		}
@@ -194,7 +182,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if area, ok := o.shadows(); ok {
+	if area := o.shadows(); len(area.Findings) > 0 {
 		report.Areas = append([]check.Area{area}, report.Areas...)
 		report.Warnings += len(area.Findings)
 	}
@@ -223,31 +211,21 @@ func (o *Options) connect(ctx context.Context) (check.Options, error) {
 			return check.Options{}, err
 		}
 	}
-	out := check.Options{Hub: hub, Spoke: spoke, Placements: o.placements}
+	out := check.Options{Hub: hub, Spoke: spoke, Placements: o.placements,
+		HubOnly: o.Only == onlyHub, PlacementsOnly: o.Only == onlyPlacement, AddOnsOnly: o.Only == onlyAddOn,
+		ClustersOnly: o.Only == onlyCluster || (o.HubContext != "" && (o.Only == "" || o.Only == onlySpoke))}
 	switch o.Only {
 	case onlyCluster:
 		out.Clusters = o.Names
 	case onlyAddOn:
 		out.AddOns = o.Names
 	}
-	return o.limit(out, c)
-}
-
-// limit leaves out what was not asked for; c is the cluster of --context.
-func (o *Options) limit(out check.Options, c *fleet.Cluster) (check.Options, error) {
-	out.HubOnly, out.PlacementsOnly, out.AddOnsOnly = o.Only == onlyHub, o.Only == onlyPlacement, o.Only == onlyAddOn
-	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly && !out.AddOnsOnly)
-	onHub := o.Only == onlyHub || slices.Contains(named, o.Only)
-	switch {
+	switch onHub := o.Only == onlyHub || slices.Contains(named, o.Only); {
 	case o.Only == onlySpoke && o.HubContext == "":
 		out.Hub, out.Spoke = nil, c
-	case onHub && out.Hub == nil:
-		return out, &fleet.Error{
-			Message: c.String() + " is not a hub",
-			Cause:   "an agent runs there, and no hub",
-			Fix:     fleet.Advice("name the hub's context by --context"),
-			Err:     fleet.ErrNotHub,
-		}
+	case onHub && hub == nil:
+		return out, &fleet.Error{Message: c.String() + " is not a hub", Cause: "an agent runs there, and no hub",
+			Fix: fleet.Advice("name the hub's context by --context"), Err: fleet.ErrNotHub}
 	case onHub:
 		out.Spoke = nil
 	}
@@ -256,16 +234,15 @@ func (o *Options) limit(out check.Options, c *fleet.Cluster) (check.Options, err
 
 func (o *Options) printCatalogue() error {
 	u := o.f.UI
-	all := catalogue()
 	if o.Format.Machine() {
 		var names []string
-		for _, c := range all {
+		for _, c := range catalogue {
 			names = append(names, c.Code)
 		}
-		return u.Result(o.Format, "CheckCodeList", all, names)
+		return u.Result(o.Format, "CheckCodeList", catalogue, names)
 	}
 	t := ui.Table{Heads: []string{"CODE", "CHECK"}}
-	for _, c := range all {
+	for _, c := range catalogue {
 		t.Rows = append(t.Rows, []string{c.Code, c.Title})
 	}
 	return u.Report(t, true)
@@ -292,10 +269,8 @@ func (o *Options) print(report check.Report) error {
 	for _, area := range report.Areas {
 		o.printArea(area)
 	}
-	u.Say(
-		"%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK,
-		ui.Many(report.Warnings, "warning"), ui.Many(report.Errors, "error"),
-	)
+	u.Say("%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK,
+		ui.Many(report.Warnings, "warning"), ui.Many(report.Errors, "error"))
 	return nil
 }
 
@@ -308,7 +283,7 @@ func (o *Options) printArea(area check.Area) {
 	for _, f := range area.Findings {
 		switch {
 		case f.Severity != check.SeverityOK:
-			u.Say("  %s %s %s", u.Mark(stateOf(f.Severity)), f.Code, f.Title)
+			u.Say("  %s %s %s", u.Mark(states[f.Severity]), f.Code, f.Title)
 		case !o.Short:
 			u.Say("  %s %s", u.Mark(fleet.Done), f.Title)
 		}
@@ -321,9 +296,5 @@ func (o *Options) printArea(area check.Area) {
 	}
 }
 
-func stateOf(s check.Severity) fleet.StepState {
-	if s == check.SeverityError {
-		return fleet.Broken
-	}
-	return fleet.Warned
-}
+// states maps a severity to the state that has its mark.
+var states = map[check.Severity]fleet.StepState{check.SeverityError: fleet.Broken, check.SeverityWarning: fleet.Warned}

@@ -17,12 +17,11 @@ import (
 // ours is the prefix of programs that kubectl runs in place of our commands.
 const ours = "kubectl-ocm-"
 
-// shadows finds programs on PATH that shadow commands of this plugin. It returns
-// false when there are none.
-func (o *Options) shadows() (check.Area, bool) {
+// shadows finds programs on PATH that shadow commands of this plugin.
+func (o *Options) shadows() check.Area {
 	area := check.Area{Name: "this machine"}
 	if slices.Contains(o.Skip, check.CodeShadowed) {
-		return area, false
+		return area
 	}
 	for _, dir := range filepath.SplitList(o.f.UI.Streams.Getenv("PATH")) {
 		entries, err := os.ReadDir(dir)
@@ -37,7 +36,7 @@ func (o *Options) shadows() (check.Area, bool) {
 			}
 		}
 	}
-	return area, len(area.Findings) > 0
+	return area
 }
 
 // isExecutable reports whether kubectl would run the file, or the target of a link. On

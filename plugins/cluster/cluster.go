@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
@@ -54,10 +54,7 @@ func newList(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.Clusters(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, o.Validate, o.Run)
 		},
 	}
 	o.AddFlags(cmd.Flags())
@@ -75,18 +72,11 @@ func (o *ListOptions) Validate() error {
 	if o.Status != "" && !slices.Contains(states, strings.ToLower(o.Status)) {
 		return options.Usage(fmt.Sprintf("wrong value %q for --status", o.Status), "use one of "+strings.Join(states, ", "))
 	}
-	if _, err := labels.Parse(o.Selector); err != nil {
-		return options.Usage(fmt.Sprintf("wrong label selector %q", o.Selector), "for example -l env=prod")
-	}
-	return o.Check()
+	return cmp.Or(o.CheckSelector(), o.Check())
 }
 
 // Run prints the clusters.
-func (o *ListOptions) Run(ctx context.Context) error {
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
+func (o *ListOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		clusters, err := cluster.List(ctx, cluster.ListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c, Selector: o.Selector,
 			Set: o.ClusterSet, Status: o.Status})
@@ -94,11 +84,9 @@ func (o *ListOptions) Run(ctx context.Context) error {
 			return options.Listed{}, err
 		}
 		if len(o.Names) > 0 {
-			if clusters, err = o.named(c, clusters); err != nil {
-				return options.Listed{}, err
-			}
+			clusters, err = o.named(c, clusters)
 		}
-		return o.listed(clusters), nil
+		return o.listed(clusters), err
 	})
 }
 
@@ -109,20 +97,14 @@ func (o *ListOptions) named(hub *fleet.Cluster, clusters []cluster.Info) ([]clus
 		i := slices.IndexFunc(clusters, func(c cluster.Info) bool { return c.Name == name })
 		if i < 0 {
 			e := naming.NoCluster(name, hub)
-			e.Cause = o.filterHint()
+			if e.Cause = ""; o.Selector != "" || o.ClusterSet != "" || o.Status != "" {
+				e.Cause = "or -l, --clusterset or --status filters it out"
+			}
 			return nil, e
 		}
 		out = append(out, clusters[i])
 	}
 	return out, nil
-}
-
-// filterHint names the flags that may have filtered a cluster out; empty if none is set.
-func (o *ListOptions) filterHint() string {
-	if o.Selector == "" && o.ClusterSet == "" && o.Status == "" {
-		return ""
-	}
-	return "or -l, --clusterset or --status filters it out"
 }
 
 func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
@@ -133,20 +115,13 @@ func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
 			"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
 	for i := range clusters {
 		c := &clusters[i]
-		seen := "-"
+		seen := ""
 		if c.LastSeen != nil {
 			seen = ui.Age(metav1.NewTime(c.LastSeen.Time), now)
 		}
-		out.Names = append(out.Names, "managedcluster.cluster.open-cluster-management.io/"+c.Name)
-		out.Labels = append(out.Labels, c.Labels)
-		out.Table.Rows = append(out.Table.Rows, []string{c.Name, c.Status, ui.Dash(c.Set), ui.Dash(c.Version), amount(c.CPU), memory(c.Memory),
-			ui.Ratio(c.AddOns.Good, c.AddOns.Total), ui.Ratio(c.Works.Good, c.Works.Total), seen, ui.Age(c.Created, now),
-			ui.Dash(strings.Join(c.URLs, ",")),
-			strconv.Itoa(len(c.Labels)),
-			strconv.Itoa(len(c.Claims)),
-			ui.Dash(strings.Join(c.Taints, ",")),
-			ui.Dash(c.Clock),
-			ui.Dash(c.AgentVersion)})
+		out.Add("managedcluster.cluster.open-cluster-management.io/"+c.Name, c.Labels, c.Name, c.Status, c.Set, c.Version,
+			amount(c.CPU), memory(c.Memory), ui.Ratio(c.AddOns.Good, c.AddOns.Total), ui.Ratio(c.Works.Good, c.Works.Total), seen, ui.Age(c.Created, now),
+			strings.Join(c.URLs, ","), strconv.Itoa(len(c.Labels)), strconv.Itoa(len(c.Claims)), strings.Join(c.Taints, ","), c.Clock, c.AgentVersion)
 	}
 	return out
 }

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,7 @@ func newDeny(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.Clusters(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, o.Validate, o.Run)
 		},
 	}
 	o.AddFlags(cmd.Flags(), options.Parts{Yes: true, Wait: true, WaitDefault: true, Deletes: true})
@@ -58,12 +56,8 @@ func (o *DenyOptions) Validate() error {
 }
 
 // Run denies the clusters and prints what was done.
-func (o *DenyOptions) Run(ctx context.Context) error {
+func (o *DenyOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	u.Note("hub: %s", hub)
 	known, err := naming.Deniable(ctx, hub, o.Names)
 	if err != nil && !o.Tolerates(err) {
@@ -89,15 +83,10 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 				denied = append(denied, c.Cluster)
 			}
 		}
-		if err := accept.AwaitDenied(ctx, wanted, denied); err != nil && failure == nil {
-			failure = err
-		}
+		failure = cmp.Or(failure, accept.AwaitDenied(ctx, wanted, denied))
 	}
 	p.Close()
-	if err := o.print(result); err != nil {
-		return err
-	}
-	return failure
+	return cmp.Or(o.print(result), failure)
 }
 
 // confirm shows which clusters would lose their rights, and asks.
@@ -114,11 +103,8 @@ func (o *DenyOptions) confirm() error {
 
 func (o *DenyOptions) print(result accept.Result) error {
 	u := o.f.UI
-	if done, err := o.Preview(u, "DenyResult", result, result.Items); done || err != nil {
+	if done, err := o.Printed(u, "DenyResult", result, result.Items); done || err != nil {
 		return err
-	}
-	if o.Format.Machine() {
-		return u.Result(o.Format, "DenyResult", result, fleet.Names(result.Items))
 	}
 	for _, c := range result.Clusters {
 		switch {

@@ -18,12 +18,8 @@ import (
 // RemoveOptions are the flags of cluster remove.
 type RemoveOptions struct {
 	options.Change
-	// Name of the cluster.
-	Name string
-	// KeepWorks leaves the objects of works on the cluster.
-	KeepWorks bool
-	// Force continues without an answer from the agent.
-	Force bool
+	// Wanted says which cluster to remove, and how.
+	Wanted unjoin.Options
 
 	f *options.Factory
 }
@@ -42,50 +38,41 @@ func newRemove(f *options.Factory) *cobra.Command {
 		kubectl ocm cluster remove cluster1 --context hub --force      # the cluster no longer exists`),
 		ValidArgsFunction: complete.Clusters(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			if err := o.Check(f.UI); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			o.Wanted.Name = args[0]
+			return f.Do(cmd, func() error { return o.Check(f.UI) }, o.Run)
 		},
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true, Deletes: true})
-	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
-	flags.BoolVar(&o.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
+	flags.BoolVar(&o.Wanted.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
+	flags.BoolVar(&o.Wanted.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	return cmd
 }
 
 // Run removes the cluster and prints what was done.
-func (o *RemoveOptions) Run(ctx context.Context) error {
+func (o *RemoveOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	u.Note("hub: %s", hub)
 	p := u.Progress()
-	result, err := unjoin.Run(ctx, unjoin.Options{Name: o.Name, Hub: hub, HubOnly: true,
-		KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm, Common: o.Common(u, p.Step)})
+	wanted := o.Wanted
+	wanted.Common, wanted.Hub, wanted.HubOnly, wanted.Confirm = o.Common(u, p.Step), hub, true, o.confirm
+	result, err := unjoin.Run(ctx, wanted)
 	p.Close()
 	if err != nil {
 		return err
 	}
 	if result.Action == fleet.Unchanged && !o.IgnoreNotFound {
-		return naming.NoCluster(o.Name, hub)
+		return naming.NoCluster(o.Wanted.Name, hub)
 	}
-	if done, err := o.Preview(u, "RemoveResult", result, result.Items); done || err != nil {
+	if done, err := o.Printed(u, "RemoveResult", result, result.Items); done || err != nil {
 		return err
-	}
-	if o.Format.Machine() {
-		return u.Result(o.Format, "RemoveResult", result, fleet.Names(result.Items))
 	}
 	if result.Action == fleet.Unchanged {
 		u.Say("managedcluster/%s unchanged: there is none", result.Cluster)
 		return nil
 	}
 	u.Say("managedcluster/%s removed%s", result.Cluster, options.Staying(result.Stays))
-	if !o.Force {
+	if !o.Wanted.Force {
 		u.Next(fmt.Sprintf("kubectl ocm unjoin %s --context <its context>      removes its agent", result.Cluster))
 	}
 	return nil
@@ -93,5 +80,5 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 
 // confirm shows what would be removed, and asks.
 func (o *RemoveOptions) confirm(plan unjoin.Plan) error {
-	return o.f.UI.Confirm(o.Yes, "Remove "+o.Name+"?", []string{options.LeavingCluster(o.Name, plan)})
+	return o.f.UI.Confirm(o.Yes, "Remove "+o.Wanted.Name+"?", []string{options.LeavingCluster(o.Wanted.Name, plan)})
 }

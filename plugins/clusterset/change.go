@@ -22,6 +22,8 @@ type ChangeOptions struct {
 	Name string
 	// Selector selects the members of a new set by labels.
 	Selector string
+	// selects is set when --selector is given.
+	selects bool
 	// Unbind also deletes the bindings of a deleted set.
 	Unbind bool
 
@@ -93,31 +95,28 @@ func (o *ChangeOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.
 	cmd.ValidArgsFunction = complete.Sets(o.f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Name = args[0]
-		if err := clusterset.CheckName(o.Name); err != nil {
-			return err
-		}
-		if err := o.Check(o.f.UI); err != nil {
-			return err
-		}
-		wanted := clusterset.Options{Unbind: o.Unbind}
-		if cmd.Flags().Changed("selector") {
-			wanted.Selector = &o.Selector
-		}
-		return o.Diffed(o.Run(cmd.Context(), wanted))
+		o.selects = cmd.Flags().Changed("selector")
+		return o.Diffed(o.f.Do(cmd, o.Validate, o.Run))
 	}
 	o.AddFlags(cmd.Flags(), parts)
 	return cmd
 }
 
-// Run makes the change and prints what was done.
-func (o *ChangeOptions) Run(ctx context.Context, wanted clusterset.Options) error {
-	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
+// Validate checks the name and the flags.
+func (o *ChangeOptions) Validate() error {
+	if err := clusterset.CheckName(o.Name); err != nil {
 		return err
 	}
-	wanted.Hub, wanted.Name, wanted.Common = hub, o.Name, o.Common(u, nil)
-	wanted.Namespace = o.f.Namespace()
+	return o.Check(o.f.UI)
+}
+
+// Run makes the change and prints what was done.
+func (o *ChangeOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
+	u := o.f.UI
+	wanted := clusterset.Options{Common: o.Common(u, nil), Hub: hub, Name: o.Name, Namespace: o.f.Namespace(), Unbind: o.Unbind}
+	if o.selects {
+		wanted.Selector = &o.Selector
+	}
 	if o.ask != nil && !o.Reads() {
 		if err := o.ask(ctx, wanted); err != nil {
 			return err
@@ -132,11 +131,8 @@ func (o *ChangeOptions) Run(ctx context.Context, wanted clusterset.Options) erro
 			return err
 		}
 	}
-	if done, err := o.Preview(u, "ClusterSetResult", result, result.Items); done || err != nil {
+	if done, err := o.Printed(u, "ClusterSetResult", result, result.Items); done || err != nil {
 		return err
-	}
-	if o.Format.Machine() {
-		return u.Result(o.Format, "ClusterSetResult", result, fleet.Names(result.Items))
 	}
 	for _, c := range result.Items {
 		u.Say("%s %s%s", c.Name(), c.Action, inNamespace(c))

@@ -3,15 +3,16 @@
 package clusterset
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -38,36 +39,18 @@ func newList(f *options.Factory) *cobra.Command {
 		Example: options.Example(`
 		kubectl ocm clusterset list --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, func() error { return cmp.Or(o.CheckSelector(), o.Check()) }, o.Run)
 		},
 	}
 	o.AddFlags(cmd.Flags())
 	return cmd
 }
 
-// Validate checks the flags.
-func (o *ListOptions) Validate() error {
-	if _, err := labels.Parse(o.Selector); err != nil {
-		return options.Usage("wrong label selector "+strconv.Quote(o.Selector), "for example -l env=prod")
-	}
-	return o.Check()
-}
-
 // Run prints the sets.
-func (o *ListOptions) Run(ctx context.Context) error {
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
+func (o *ListOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		sets, err := clusterset.List(ctx, clusterset.ListOptions{Hub: c, Selector: o.Selector})
-		if err != nil {
-			return options.Listed{}, err
-		}
-		return o.listed(sets), nil
+		return o.listed(sets), err
 	})
 }
 
@@ -77,14 +60,9 @@ func (o *ListOptions) listed(sets []clusterset.Info) options.Listed {
 		"AVAILABLE", "BOUND-NAMESPACES", "AGE", "MEMBERS", "MANAGED-NAMESPACES", "EMPTY"}}}
 	for i := range sets {
 		s := &sets[i]
-		out.Names = append(out.Names, "managedclusterset."+clusterv1beta2.GroupName+"/"+s.Name)
-		out.Labels = append(out.Labels, s.Labels)
-		out.Table.Rows = append(out.Table.Rows, []string{s.Name, selector(s), strconv.Itoa(s.Clusters.Total), strconv.Itoa(s.Clusters.Good),
-			ui.Dash(strings.Join(s.Bound, ",")),
-			ui.Age(s.Created, now),
-			ui.Dash(strings.Join(s.Members, ",")),
-			ui.Dash(strings.Join(s.Namespaces, ",")),
-			ui.Dash(s.Empty)})
+		out.Add("managedclusterset."+clusterv1beta2.GroupName+"/"+s.Name, s.Labels, s.Name, selector(s),
+			strconv.Itoa(s.Clusters.Total), strconv.Itoa(s.Clusters.Good), strings.Join(s.Bound, ","), ui.Age(s.Created, now),
+			strings.Join(s.Members, ","), strings.Join(s.Namespaces, ","), s.Empty)
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func newAdd(f *options.Factory) *cobra.Command {
 		Example: options.Example(`
 		kubectl ocm clusterset add prod -c cluster1,cluster2 --context hub
 		kubectl ocm clusterset add prod -l env=prod --context hub --move`),
-	}, options.Parts{Diff: true, Yes: true})
+	})
 	cmd.Flags().BoolVar(&o.Move, "move", false, "move clusters out of the set they are in")
 	return cmd
 }
@@ -56,21 +56,18 @@ func newDrop(f *options.Factory) *cobra.Command {
 		The placements of the namespaces that are bound to the set can no longer select them.`),
 		Example: options.Example(`
 		kubectl ocm clusterset drop prod -c cluster2 --context hub`),
-	}, options.Parts{Diff: true, Yes: true})
+	})
 }
 
-func (o *MemberOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.Command {
+func (o *MemberOptions) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = options.Args(1, 1, "the name of the set")
 	cmd.ValidArgsFunction = complete.Sets(o.f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Name = args[0]
-		if err := o.Validate(); err != nil {
-			return err
-		}
-		return o.Diffed(o.Run(cmd.Context()))
+		return o.Diffed(o.f.Do(cmd, o.Validate, o.Run))
 	}
-	o.Change.AddFlags(cmd.Flags(), parts)
-	o.Targets.AddFlags(cmd, options.Words{Clusters: complete.Clusters(o.f), Sets: complete.Sets(o.f), Placements: complete.AllPlacements(o.f)})
+	o.Change.AddFlags(cmd.Flags(), options.Parts{Diff: true, Yes: true})
+	o.Targets.AddFlags(cmd, complete.Targets(o.f))
 	return cmd
 }
 
@@ -79,19 +76,12 @@ func (o *MemberOptions) Validate() error {
 	if err := clusterset.CheckName(o.Name); err != nil {
 		return err
 	}
-	if err := o.Targets.Check(true); err != nil {
-		return err
-	}
-	return o.Change.Check(o.f.UI)
+	return o.CheckAll(&o.Change, o.f.UI)
 }
 
 // Run changes the labels of the clusters and prints what was done.
-func (o *MemberOptions) Run(ctx context.Context) error {
+func (o *MemberOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	hub, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	wanted := clusterset.Options{Common: o.Common(u, nil), Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Move: o.Move}
 	do := clusterset.Join
 	if o.Drop {
@@ -103,16 +93,10 @@ func (o *MemberOptions) Run(ctx context.Context) error {
 		}
 	}
 	result, failure := do(ctx, wanted)
-	if failure != nil && len(result.Clusters) == 0 {
-		return failure
-	}
 	if failure == nil && len(result.Clusters) == 0 && !o.Format.Machine() {
 		u.Note("none of these clusters is in the set %s", o.Name)
 	}
-	if err := o.Clusters(u, "ClusterSetResult", result, failure, o.line); err != nil {
-		return err
-	}
-	return failure
+	return o.Clusters(u, "ClusterSetResult", result, failure, o.line)
 }
 
 // confirm shows which clusters would leave which set, and asks if there are any.
@@ -129,10 +113,7 @@ func (o *MemberOptions) confirm(ctx context.Context, wanted clusterset.Options,
 			targets = append(targets, fmt.Sprintf("managedcluster/%s: from the set %s to %s", d.Cluster, from, setOf(d.Object)))
 		}
 	}
-	if len(targets) == 0 {
-		return nil
-	}
-	return o.f.UI.Confirm(o.Yes, "Take "+ui.Many(len(targets), "cluster")+" out of the current set?", append([]string{"hub: " + wanted.Hub.String()}, targets...))
+	return o.Ask(o.f.UI, wanted.Hub, "Take "+ui.Many(len(targets), "cluster")+" out of the current set?", targets)
 }
 
 // setOf returns the set that a cluster's label names, "" if none.

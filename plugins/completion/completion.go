@@ -5,6 +5,7 @@ package completion
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -36,11 +37,7 @@ type Options struct {
 	f *options.Factory
 }
 
-// result is what install and uninstall did.
-type result struct {
-	Items []item `json:"items"`
-}
-
+// item is what install or uninstall did with one link.
 type item struct {
 	Object string       `json:"object"`
 	Target string       `json:"target,omitempty"`
@@ -50,49 +47,33 @@ type item struct {
 // New returns the command "completion".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{
-		Use:   "completion",
-		Short: "Set up shell completion",
+		Use: "completion", Short: "Set up shell completion",
 		Long: options.Long(`
 		Set up shell completion.
 
 		For "kubectl ocm", run "kubectl ocm completion install" once: kubectl 1.26 or newer
 		then asks the plugin. For the bare binary, load the script for your shell.`),
 	})
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		cmd.AddCommand(newScript(f, shell))
+	for _, s := range shells {
+		cmd.AddCommand(&cobra.Command{
+			Use: s.name, Short: "Print the completion script for " + s.name, Args: options.Args(0, 0, s.name), Example: options.Example(s.load),
+			RunE: func(cmd *cobra.Command, _ []string) error { return s.print(cmd.Root(), f.UI.Streams.Out) },
+		})
 	}
 	cmd.AddCommand(newChange(f, "install", "Create the link "+linkName+" that kubectl uses for completion", (*Options).install),
 		newChange(f, "uninstall", "Remove the link "+linkName, (*Options).uninstall))
 	return cmd
 }
 
-// loads maps a shell to the command that loads its script.
-var loads = map[string]string{
-	"bash":       "source <(kubectl-ocm completion bash)",
-	"zsh":        "source <(kubectl-ocm completion zsh)",
-	"fish":       "kubectl-ocm completion fish | source",
-	"powershell": "kubectl-ocm completion powershell | Out-String | Invoke-Expression",
-}
-
-func newScript(f *options.Factory, shell string) *cobra.Command {
-	return &cobra.Command{
-		Use:     shell,
-		Short:   "Print the completion script for " + shell,
-		Args:    options.Args(0, 0, shell),
-		Example: options.Example(loads[shell]),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, out := cmd.Root(), f.UI.Streams.Out
-			switch shell {
-			case "bash":
-				return root.GenBashCompletionV2(out, true)
-			case "zsh":
-				return root.GenZshCompletion(out)
-			case "fish":
-				return root.GenFishCompletion(out, true)
-			}
-			return root.GenPowerShellCompletionWithDesc(out)
-		},
-	}
+// shells are the shells, with the command that loads the script of each and what prints it.
+var shells = []struct {
+	name, load string
+	print      func(*cobra.Command, io.Writer) error
+}{
+	{"bash", "source <(kubectl-ocm completion bash)", func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) }},
+	{"zsh", "source <(kubectl-ocm completion zsh)", (*cobra.Command).GenZshCompletion},
+	{"fish", "kubectl-ocm completion fish | source", func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) }},
+	{"powershell", "kubectl-ocm completion powershell | Out-String | Invoke-Expression", (*cobra.Command).GenPowerShellCompletionWithDesc},
 }
 
 func newChange(f *options.Factory, use, short string, run func(*Options) ([]item, error)) *cobra.Command {
@@ -131,7 +112,7 @@ func (o *Options) print(did []item) error {
 		for _, d := range did {
 			names = append(names, d.Object)
 		}
-		return o.f.UI.Result(o.Format, "CompletionResult", result{Items: did}, names)
+		return o.f.UI.Result(o.Format, "CompletionResult", did, names)
 	}
 	suffix := ""
 	if o.DryRun != "none" {
@@ -220,19 +201,18 @@ func (o *Options) install() ([]item, error) {
 
 func (o *Options) link(link, target string) (item, error) {
 	did := item{Object: link, Target: target, Action: fleet.Created}
-	if plugin := target; !filepath.IsAbs(plugin) {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(link), plugin)); err != nil {
+	if !filepath.IsAbs(target) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(link), target)); err != nil {
 			return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link),
 				Fix: fleet.Advice("name the folder of " + target + " by --dir")}
 		}
 	}
-	info, err := os.Lstat(link)
-	if err == nil {
+	if info, err := os.Lstat(link); err == nil {
 		if old, _ := os.Readlink(link); old == target {
 			did.Action = fleet.Unchanged
 			return did, nil
 		}
-		if info.Mode()&os.ModeSymlink == 0 && !isOurLink(link) {
+		if info.Mode()&os.ModeSymlink == 0 {
 			return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " exists and is not our link",
 				Fix: fleet.Advice("remove it yourself, then run this again")}
 		}

@@ -3,6 +3,7 @@
 package unjoin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,16 @@ import (
 // Options are the flags of unjoin.
 type Options struct {
 	options.Change
-	// Name of the cluster on the hub; Alias is the name given with --cluster-name.
-	Name, Alias string
+	// Wanted says which cluster to unjoin, and how.
+	Wanted unjoin.Options
+	// Alias is the name given with --cluster-name.
+	Alias string
 	// HubContext is the context of the hub.
 	HubContext string
 	// Klusterlet declares the agent that leaves.
 	Klusterlet string
 	// HubOnly removes the cluster from the hub only.
 	HubOnly bool
-	// KeepWorks leaves the objects of works on the cluster.
-	KeepWorks bool
-	// Force continues without an answer from the agent.
-	Force bool
 
 	f *options.Factory
 }
@@ -39,8 +38,7 @@ type Options struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use:   "unjoin NAME",
-		Short: "Detach a cluster from its hub",
+		Use: "unjoin NAME", Short: "Detach a cluster from its hub", Args: options.Args(0, 1, "the name of the cluster"),
 		Long: options.Long(`
 		Remove the agent from the cluster of --context and, with --hub-context, the cluster from
 		the hub once its works have been removed. Without --hub-context the command is refused
@@ -49,7 +47,6 @@ func New(f *options.Factory) *cobra.Command {
 		Example: options.Example(`
 		kubectl ocm unjoin cluster1 --context spoke --hub-context hub
 		kubectl ocm unjoin cluster1 --hub-context hub --hub-only --force      # the cluster is gone`),
-		Args:              options.Args(0, 1, "the name of the cluster"),
 		ValidArgsFunction: complete.Clusters(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(args); err != nil {
@@ -64,10 +61,10 @@ func New(f *options.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true})
 	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, to remove the cluster there too")
-	flags.StringVar(&o.Klusterlet, "klusterlet", "", "klusterlet that declares the agent; needed where the cluster has the name on several hubs")
+	flags.StringVar(&o.Wanted.Klusterlet, "klusterlet", "", "klusterlet that declares the agent; needed where the cluster has the name on several hubs")
 	flags.BoolVar(&o.HubOnly, "hub-only", false, "remove it from the hub only, for a cluster that no longer exists; needs --force")
-	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
-	flags.BoolVar(&o.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
+	flags.BoolVar(&o.Wanted.KeepWorks, "keep-works", false, "leave the objects of works on the cluster")
+	flags.BoolVar(&o.Wanted.Force, "force", false, "continue if the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.Lookup("cluster-name").Hidden = true
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
@@ -77,17 +74,16 @@ func New(f *options.Factory) *cobra.Command {
 // Complete takes the name from the arguments or from --cluster-name.
 func (o *Options) Complete(args []string) error {
 	if len(args) == 1 {
-		o.Name = args[0]
+		o.Wanted.Name = args[0]
 	}
+	name := cmp.Or(o.Wanted.Name, o.Alias)
 	switch {
-	case o.Name == "":
-		o.Name = o.Alias
-	case o.Alias != "" && o.Alias != o.Name:
-		return options.Usage(fmt.Sprintf("two names are given: %q and %q", o.Name, o.Alias), "leave --cluster-name out")
-	}
-	if o.Name == "" {
+	case o.Alias != "" && o.Alias != name:
+		return options.Usage(fmt.Sprintf("two names are given: %q and %q", o.Wanted.Name, o.Alias), "leave --cluster-name out")
+	case name == "":
 		return options.Usage("the name of the cluster is missing", "kubectl ocm unjoin NAME --context <its context>")
 	}
+	o.Wanted.Name = name
 	return nil
 }
 
@@ -102,7 +98,8 @@ func (o *Options) Validate() error {
 // Run removes the cluster and prints what was done.
 func (o *Options) Run(ctx context.Context) error {
 	u := o.f.UI
-	wanted := unjoin.Options{Name: o.Name, Klusterlet: o.Klusterlet, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
+	wanted := o.Wanted
+	wanted.Confirm = o.confirm
 	var err error
 	if !o.HubOnly {
 		if wanted.Spoke, err = o.f.Cluster(""); err != nil {
@@ -121,25 +118,17 @@ func (o *Options) Run(ctx context.Context) error {
 	result, err := unjoin.Run(ctx, wanted)
 	p.Close()
 	if err != nil {
-		return errors.Join(o.reportBlocking(u, result), err)
+		if result.InTheWay && !o.Format.Machine() {
+			err = errors.Join(u.Report(appliedTable(result), o.Format == ui.Wide), err)
+		}
+		return err
 	}
 	return o.print(u, wanted, result)
 }
 
-// reportBlocking prints the works because of which the unjoin was refused.
-func (o *Options) reportBlocking(u *ui.UI, result unjoin.Result) error {
-	if !result.InTheWay || o.Format.Machine() {
-		return nil
-	}
-	return u.Report(appliedTable(result), o.Format == ui.Wide)
-}
-
 func (o *Options) print(u *ui.UI, wanted unjoin.Options, result unjoin.Result) error {
-	if done, err := o.Preview(u, "UnjoinResult", result, result.Items); done || err != nil {
+	if done, err := o.Printed(u, "UnjoinResult", result, result.Items); done || err != nil {
 		return err
-	}
-	if o.Format.Machine() {
-		return u.Result(o.Format, "UnjoinResult", result, fleet.Names(result.Items))
 	}
 	if result.Action == fleet.Unchanged {
 		u.Say("%s unchanged: it is not joined", result.Cluster)
@@ -159,30 +148,30 @@ func (o *Options) confirm(plan unjoin.Plan) error {
 		targets = append(targets, "agent: "+plan.Spoke)
 	}
 	if plan.Hub != "" {
-		targets = append(targets, options.LeavingCluster(o.Name, plan))
+		targets = append(targets, options.LeavingCluster(o.Wanted.Name, plan))
 	}
 	for _, w := range plan.Applied {
 		fate := "removed"
 		switch {
-		case o.KeepWorks || plan.Hub == "":
+		case o.Wanted.KeepWorks || plan.Hub == "":
 			fate = "left in place"
-		case plan.Stopped != "" && o.Force:
+		case plan.Stopped != "" && o.Wanted.Force:
 			fate = "left in place: " + plan.Stopped
 		}
 		targets = append(targets, fmt.Sprintf("work %s: %s, %s", w.Work, ui.Many(w.Objects, "object"), fate))
 	}
-	return o.f.UI.Confirm(o.Yes, "Unjoin "+o.Name+"?", targets)
+	return o.f.UI.Confirm(o.Yes, "Unjoin "+o.Wanted.Name+"?", targets)
 }
 
 // appliedTable lists the works that block the unjoin.
 func appliedTable(result unjoin.Result) ui.Table {
 	t := ui.Table{Heads: []string{"WORK", "OBJECTS", "FINALIZER"}}
 	for _, w := range result.Applied {
-		finalizer := ""
+		finalizer := "-"
 		if len(w.Finalizers) > 0 {
 			finalizer = w.Finalizers[0]
 		}
-		t.Rows = append(t.Rows, []string{w.Work, fmt.Sprint(w.Objects), ui.Dash(finalizer)})
+		t.Rows = append(t.Rows, []string{w.Work, fmt.Sprint(w.Objects), finalizer})
 	}
 	return t
 }

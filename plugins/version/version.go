@@ -42,14 +42,12 @@ type client struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the versions of this program, the hub and the agents",
-		Args:  options.Args(0, 0, "version"),
+		Use: "version", Short: "Show the versions of this program, the hub and the agents", Args: options.Args(0, 0, "version"),
 		Example: options.Example(`
 		kubectl ocm version --client
 		kubectl ocm version --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
+			if err := o.Format.Check(); err != nil {
 				return err
 			}
 			return o.Run(cmd.Context())
@@ -59,9 +57,6 @@ func New(f *options.Factory) *cobra.Command {
 	cmd.Flags().BoolVar(&o.Client, "client", false, "print the version of this program only, without any request")
 	return cmd
 }
-
-// Validate checks the flags.
-func (o *Options) Validate() error { return o.Format.Check() }
 
 // Run prints the versions. If the hub cannot be read, it prints a warning.
 func (o *Options) Run(ctx context.Context) error {

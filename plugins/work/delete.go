@@ -5,7 +5,6 @@ package work
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,19 +14,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // DeleteOptions are the flags of work delete.
 type DeleteOptions struct {
 	options.Change
 	options.Targets
-	// Name of the work.
-	Name string
-	// Orphan leaves its objects on the clusters.
-	Orphan bool
-	// Force does not wait for agents, and also deletes works of a replica set or an add-on.
-	Force bool
+	// Wanted says which work to delete, and how.
+	Wanted work.Options
 
 	f *options.Factory
 }
@@ -46,39 +40,25 @@ func newDelete(f *options.Factory) *cobra.Command {
 		kubectl ocm work delete web --placement apps/everywhere`),
 		ValidArgsFunction: complete.Works(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			o.Wanted.Name = args[0]
+			return f.Do(cmd, func() error { return o.CheckAll(&o.Change, f.UI) }, o.Run)
 		},
 	}
 	flags := cmd.Flags()
 	o.Change.AddFlags(flags, options.Parts{Wait: true, WaitDefault: true, Yes: true, Deletes: true})
-	o.Targets.AddFlags(cmd, completions(f))
-	flags.BoolVar(&o.Orphan, "orphan", false, "leave the objects on the clusters")
-	flags.BoolVar(&o.Force, "force", false, "do not wait for agents that are away, and also delete works of a replica set or an add-on; objects may stay")
+	o.Targets.AddFlags(cmd, complete.Targets(f))
+	flags.BoolVar(&o.Wanted.Orphan, "orphan", false, "leave the objects on the clusters")
+	flags.BoolVar(&o.Wanted.Force, "force", false, "do not wait for agents that are away, and also delete works of a replica set or an add-on; objects may stay")
 	return cmd
 }
 
-// Validate checks the flags.
-func (o *DeleteOptions) Validate() error {
-	if err := o.Targets.Check(true); err != nil {
-		return err
-	}
-	return o.Change.Check(o.f.UI)
-}
-
 // Run deletes the work.
-func (o *DeleteOptions) Run(ctx context.Context) error {
+func (o *DeleteOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 	u := o.f.UI
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := work.Options{Common: o.Common(u, p.Step), Hub: c, Name: o.Name, Targets: o.Targets.Targets, Orphan: o.Orphan, Force: o.Force}
+	wanted := o.Wanted
+	wanted.Common, wanted.Hub, wanted.Targets = o.Common(u, p.Step), c, o.Targets.Targets
 	if set, err := work.FindSet(ctx, wanted); err != nil {
 		return err
 	} else if set != nil {
@@ -95,13 +75,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	case errors.Is(failure, naming.ErrNotFound):
 		return failure
 	}
-	if failure != nil && len(result.Clusters) == 0 {
-		return failure
-	}
-	if err := o.Clusters(u, "WorkResult", result, failure, line); err != nil {
-		return err
-	}
-	return failure
+	return o.Clusters(u, "WorkResult", result, failure, line)
 }
 
 // confirm shows what would be deleted, and asks unless there is nothing.
@@ -110,30 +84,20 @@ func (o *DeleteOptions) confirm(ctx context.Context, wanted work.Options) error 
 		return nil
 	}
 	found, err := work.Find(ctx, wanted)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
 	}
-	targets := []string{"hub: " + wanted.Hub.String()}
-	for _, w := range found {
-		targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
-	}
-	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets)
+	return o.Ask(o.f.UI, wanted.Hub, "Delete work "+o.Wanted.Name+"?", describeWorks(found))
 }
 
 // deleteSet deletes the replica set, and thereby its works.
 func (o *DeleteOptions) deleteSet(ctx context.Context, wanted work.Options, set *unstructured.Unstructured) error {
 	if !o.Reads() {
-		targets := []string{"hub: " + wanted.Hub.String(), "replica set " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
-		if err := o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
+		targets := []string{"replica set " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
+		if err := o.Ask(o.f.UI, wanted.Hub, "Delete work "+o.Wanted.Name+"?", targets); err != nil {
 			return err
 		}
 	}
 	change, failure := work.DeleteSet(ctx, wanted, set)
-	if failure != nil && change.Object == nil {
-		return failure
-	}
-	if err := o.Finish(o.f.UI, "WorkSetResult", []fleet.Change{change}); err != nil {
-		return err
-	}
-	return failure
+	return o.FinishSome(o.f.UI, "WorkSetResult", made(change), failure)
 }

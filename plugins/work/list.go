@@ -45,17 +45,14 @@ func newList(f *options.Factory) *cobra.Command {
 }
 
 // command adds the flags of a listing of works to cmd, and makes it call run.
-func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
+func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context, *fleet.Cluster) error) *cobra.Command {
 	cmd.ValidArgsFunction = complete.Works(o.f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Names = args
-		if err := o.Validate(); err != nil {
-			return err
-		}
-		return run(cmd.Context())
+		return o.f.Do(cmd, o.Validate, run)
 	}
 	o.Listing.AddFlags(cmd.Flags())
-	o.Targets.AddListFlags(cmd, completions(o.f))
+	o.Targets.AddListFlags(cmd, complete.Targets(o.f))
 	cmd.Flags().Lookup("selector").Usage = "works of managed clusters with these labels"
 	return cmd
 }
@@ -74,11 +71,7 @@ func (o *ListOptions) Validate() error {
 }
 
 // Run prints the works.
-func (o *ListOptions) Run(ctx context.Context) error {
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
+func (o *ListOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 	u := o.f.UI
 	if o.Sets {
 		return o.listSets(ctx, c)
@@ -88,33 +81,29 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return options.Listed{}, err
 		}
-		if err := o.checkMissing(c, func(name string) bool {
-			return slices.ContainsFunc(works, func(w work.Info) bool { return w.Name == name })
-		}); err != nil {
-			return options.Listed{}, err
-		}
 		out := options.Listed{Kind: "WorkList", Items: works, Empty: "no works", Table: ui.Table{Wide: 4, Heads: []string{"CLUSTER", "NAME", "APPLIED", "AVAILABLE",
 			"OBJECTS", "STATE", "OWNER", "AGE", "GENERATION", "EXECUTOR", "STRATEGY", "MESSAGE"}}}
 		for _, w := range works {
-			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
-			out.Labels = append(out.Labels, w.Labels)
-			out.Table.Rows = append(out.Table.Rows, []string{w.Cluster, w.Name, ui.Dash(w.Applied), ui.Dash(w.Available),
-				fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total), w.State, ui.Dash(w.Owner), ui.Age(w.Created, u.Streams.Clock.Now()),
-				fmt.Sprintf("%d/%d", w.Generation, w.Observed), ui.Dash(w.Executor), w.Strategy, ui.Dash(w.Message)})
+			out.Add(resource+w.Name, w.Labels, w.Cluster, w.Name, w.Applied, w.Available,
+				fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total), w.State, w.Owner, ui.Age(w.Created, u.Streams.Clock.Now()),
+				fmt.Sprintf("%d/%d", w.Generation, w.Observed), w.Executor, w.Strategy, w.Message)
 		}
-		return out, nil
+		return out, o.checkMissing(c, out.Names)
 	})
 }
 
 // checkMissing returns an error for the first of Names that was not found.
-func (o *ListOptions) checkMissing(hub *fleet.Cluster, found func(string) bool) error {
+func (o *ListOptions) checkMissing(hub *fleet.Cluster, found []string) error {
 	for _, name := range o.Names {
-		if !found(name) {
+		if !slices.Contains(found, resource+name) {
 			return naming.NoWork(name, "on the target clusters", hub)
 		}
 	}
 	return nil
 }
+
+// resource is the prefix of works under -o name.
+const resource = "manifestwork.work.open-cluster-management.io/"
 
 // listSets prints the replica sets of the given namespace, or of all.
 func (o *ListOptions) listSets(ctx context.Context, hub *fleet.Cluster) error {
@@ -136,13 +125,12 @@ func (o *ListOptions) listSets(ctx context.Context, hub *fleet.Cluster) error {
 		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no replica sets", Table: ui.Table{Wide: 2, Heads: []string{
 			"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS", "APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
 		for _, s := range sets {
-			out.Names = append(out.Names, "manifestworkreplicaset.work.open-cluster-management.io/"+s.Name)
-			out.Labels = append(out.Labels, s.Labels)
 			row := []string{s.Namespace, s.Name, strings.Join(s.Placements, ",")}
 			for _, n := range []int{s.Clusters, s.Applied, s.Available, s.Progressing, s.Degraded, s.Updated} {
 				row = append(row, strconv.Itoa(n))
 			}
-			out.Table.Rows = append(out.Table.Rows, append(row, ui.Age(s.Created, u.Streams.Clock.Now()), ui.Dash(s.Strategy), ui.Dash(s.Message)))
+			out.Add("manifestworkreplicaset.work.open-cluster-management.io/"+s.Name, s.Labels,
+				append(row, ui.Age(s.Created, u.Streams.Clock.Now()), s.Strategy, s.Message)...)
 		}
 		return out, nil
 	})

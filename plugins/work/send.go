@@ -4,7 +4,6 @@ package work
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
@@ -23,7 +22,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	if o.Live {
 		return o.diffLive(ctx, wanted)
 	}
-	if o.Executor != "" && wanted.Spoke != nil {
+	if o.Wanted.Executor != "" && wanted.Spoke != nil {
 		if err := work.CheckExecutor(ctx, wanted); err != nil {
 			return o.Diffed(err)
 		}
@@ -41,13 +40,11 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	if failure != nil && len(result.Clusters) == 0 {
 		return o.Diffed(failure)
 	}
-	if err := o.Clusters(o.f.UI, "WorkResult", result, failure, line); err != nil {
+	if err := o.Clusters(o.f.UI, "WorkResult", result, failure, line); err != nil || o.Wait || o.Reads() {
 		return err
 	}
-	if failure == nil && !o.Wait && !o.Reads() {
-		o.f.UI.Next("kubectl ocm work list" + ui.ContextFlag(wanted.Hub))
-	}
-	return failure
+	o.f.UI.Next("kubectl ocm work list" + ui.ContextFlag(wanted.Hub))
+	return nil
 }
 
 // wanted returns the options of the library. It makes no request.
@@ -56,9 +53,8 @@ func (o *ApplyOptions) wanted(step func(fleet.Step)) (work.Options, error) {
 	if err != nil {
 		return work.Options{}, err
 	}
-	w := work.Options{Common: o.Common(o.f.UI, step), Name: o.Name,
-		Targets: o.Targets.Targets, Orphan: o.Deletion == "orphan", Force: o.Force, UpdateStrategy: o.UpdateStrategy, Feedback: o.Feedback,
-		Rollout: o.Rollout, MaxConcurrency: o.MaxConcurrency, Prune: o.Prune, Executor: o.Executor}
+	w := o.Wanted
+	w.Common, w.Targets, w.Orphan = o.Common(o.f.UI, step), o.Targets.Targets, o.Deletion == "orphan"
 	if len(sources) > 0 {
 		if w.Manifests, err = manifest.Read(sources, o.f.GivenNamespace()); err != nil {
 			return w, err
@@ -75,18 +71,14 @@ func (o *ApplyOptions) wanted(step func(fleet.Step)) (work.Options, error) {
 
 // confirmPrune asks before works are deleted.
 func (o *ApplyOptions) confirmPrune(ctx context.Context, wanted work.Options) error {
-	if !o.Prune || o.Reads() {
+	if !o.Wanted.Prune || o.Reads() {
 		return nil
 	}
 	leaving, err := work.FindPrunable(ctx, wanted)
-	if err != nil || len(leaving) == 0 {
+	if err != nil {
 		return err
 	}
-	targets := []string{"hub: " + wanted.Hub.String()}
-	for _, w := range leaving {
-		targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
-	}
-	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+" from clusters that are no longer targets?", targets)
+	return o.Ask(o.f.UI, wanted.Hub, "Delete work "+o.Wanted.Name+" from clusters that are no longer targets?", describeWorks(leaving))
 }
 
 // diffLive compares the work with the objects on the clusters.
@@ -106,11 +98,9 @@ func (o *ApplyOptions) applySet(ctx context.Context, wanted work.Options) error 
 	if failure != nil && change.Object == nil {
 		return o.Diffed(failure)
 	}
-	if err := o.Finish(o.f.UI, "WorkSetResult", []fleet.Change{change}); err != nil {
+	if err := o.FinishSome(o.f.UI, "WorkSetResult", []fleet.Change{change}, failure); err != nil || o.Wait || o.Reads() {
 		return err
 	}
-	if failure == nil && !o.Wait && !o.Reads() {
-		o.f.UI.Next("kubectl ocm work list --sets" + ui.ContextFlag(wanted.Hub))
-	}
-	return failure
+	o.f.UI.Next("kubectl ocm work list --sets" + ui.ContextFlag(wanted.Hub))
+	return nil
 }

@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -18,12 +19,10 @@ import (
 // TraceOptions are the flags of work trace.
 type TraceOptions struct {
 	options.Output
-	// Type and Name identify the object.
-	Type, Name string
+	// Wanted says which object to trace.
+	Wanted trace.Options
 	// HubContext is the context of the hub; empty searches the kubeconfig for it.
 	HubContext string
-	// Cluster is the cluster's name on the hub; empty reads it from the agent's objects.
-	Cluster string
 
 	f *options.Factory
 }
@@ -45,16 +44,13 @@ func newTrace(f *options.Factory) *cobra.Command {
 		kubectl ocm work trace widgets.example.com/one --context cluster1 -o json`),
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Complete(args); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, func() error { return o.Complete(args) }, o.Run)
 		},
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags)
 	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub")
-	flags.StringVarP(&o.Cluster, "cluster", "c", "", "name of the cluster on the hub, if its agent runs elsewhere")
+	flags.StringVarP(&o.Wanted.Cluster, "cluster", "c", "", "name of the cluster on the hub, if its agent runs elsewhere")
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
 	return cmd
 }
@@ -67,24 +63,20 @@ func (o *TraceOptions) Complete(args []string) error {
 	case len(args) == 2 && slash:
 		return options.Usage("an object is named twice: "+strings.Join(args, " "), example)
 	case len(args) == 2:
-		o.Type, o.Name = args[0], args[1]
+		o.Wanted.Type, o.Wanted.Name = args[0], args[1]
 	default:
-		o.Type, o.Name, _ = strings.Cut(args[0], "/")
+		o.Wanted.Type, o.Wanted.Name, _ = strings.Cut(args[0], "/")
 	}
-	if o.Type == "" || o.Name == "" || strings.Contains(o.Name, "/") {
+	if o.Wanted.Type == "" || o.Wanted.Name == "" || strings.Contains(o.Wanted.Name, "/") {
 		return options.Usage(strings.Join(args, " ")+" does not name an object by type and name", example)
 	}
 	return o.Format.Check()
 }
 
 // Run traces the object and prints the steps.
-func (o *TraceOptions) Run(ctx context.Context) error {
-	spoke, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
-	wanted := trace.Options{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Spoke: spoke, Type: o.Type, Name: o.Name, Cluster: o.Cluster}
-	wanted.Namespace = o.f.Namespace()
+func (o *TraceOptions) Run(ctx context.Context, spoke *fleet.Cluster) (err error) {
+	wanted := o.Wanted
+	wanted.Clock, wanted.Spoke, wanted.Namespace = o.f.UI.Streams.Clock, spoke, o.f.Namespace()
 	if o.HubContext != "" {
 		if wanted.Hub, err = o.f.Cluster(o.HubContext); err != nil {
 			return err
@@ -100,10 +92,7 @@ func (o *TraceOptions) Run(ctx context.Context) error {
 	if failure != nil && len(trace.Steps) == 0 {
 		return failure
 	}
-	if err := o.print(trace); err != nil {
-		return err
-	}
-	return failure
+	return cmp.Or(o.print(trace), failure)
 }
 
 func (o *TraceOptions) print(trace trace.Result) error {
@@ -119,14 +108,8 @@ func (o *TraceOptions) print(trace trace.Result) error {
 		if s.Depth > 0 {
 			branch = strings.Repeat("   ", s.Depth-1) + u.Branch(true)
 		}
-		t.Rows = append(t.Rows, []string{
-			branch + s.Kind,
-			strings.TrimPrefix(s.Namespace+"/"+u.Abridge(s.Name), "/"),
-			s.On,
-			ui.Dash(s.State),
-			ui.Dash(strings.Join(s.By, ",")),
-			ui.Dash(s.Message),
-		})
+		t.Rows = append(t.Rows, []string{branch + s.Kind, strings.TrimPrefix(s.Namespace+"/"+u.Abridge(s.Name), "/"), s.On,
+			ui.Dash(s.State), ui.Dash(strings.Join(s.By, ",")), ui.Dash(s.Message)})
 	}
 	if o.Format.Machine() {
 		return u.Result(o.Format, "WorkTrace", trace, names)

@@ -4,11 +4,11 @@ package work
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -29,25 +29,16 @@ func newTree(f *options.Factory) *cobra.Command {
 }
 
 // printTree prints the works with their objects.
-func (o *ListOptions) printTree(ctx context.Context) error {
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
+func (o *ListOptions) printTree(ctx context.Context, c *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		trees, err := work.ReadTrees(ctx, work.ListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
-		if err := o.checkMissing(c, func(name string) bool {
-			return slices.ContainsFunc(trees, func(w work.Tree) bool { return w.Name == name })
-		}); err != nil {
-			return options.Listed{}, err
-		}
 		out := options.Listed{Kind: "WorkTree", Items: trees, Empty: "no works", Table: ui.Table{Heads: []string{
 			"KIND", "NAME", "APPLIED", "AVAILABLE", "FEEDBACK", "CONDITIONS", "MESSAGE"}}}
 		for _, w := range trees {
-			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
+			out.Names = append(out.Names, resource+w.Name)
 			out.Table.Rows = append(out.Table.Rows, []string{"ManifestWork", w.Cluster + "/" + w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), "-",
 				ui.Dash(conditionText(w.Conditions)), stateText(w.Info)})
 			for i, m := range w.Manifests {
@@ -55,7 +46,7 @@ func (o *ListOptions) printTree(ctx context.Context) error {
 					ui.Dash(m.Applied), ui.Dash(m.Available), ui.Dash(valueText(m.Feedback)), ui.Dash(conditionText(m.Conditions)), ui.Dash(m.Message)})
 			}
 		}
-		return out, nil
+		return out, o.checkMissing(c, out.Names)
 	})
 }
 

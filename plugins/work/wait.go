@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -16,8 +17,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
-
-const defaultWait = 5 * time.Minute
 
 // WaitOptions are the flags of work wait.
 type WaitOptions struct {
@@ -47,28 +46,21 @@ func newWait(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.Works(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
-			if err := errors.Join(o.Targets.Check(false), o.Format.Check()); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
+			return f.Do(cmd, func() error { return errors.Join(o.Targets.Check(false), o.Format.Check()) }, o.Run)
 		},
 	}
 	flags := cmd.Flags()
 	o.Output.AddFlags(flags)
-	o.Targets.AddFlags(cmd, completions(f))
-	options.DurationVar(flags, &o.Timeout, "timeout", defaultWait, "how long to wait, for example 90s or 5m")
+	o.Targets.AddFlags(cmd, complete.Targets(f))
+	options.DurationVar(flags, &o.Timeout, "timeout", 5*time.Minute, "how long to wait, for example 90s or 5m")
 	flags.StringVar(&o.For, "for", "available", "the state to wait for: "+strings.Join(work.WaitStates(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(work.WaitStates(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // Run waits for the state and prints the result for each cluster.
-func (o *WaitOptions) Run(ctx context.Context) error {
+func (o *WaitOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 	u := o.f.UI
-	c, err := o.f.Cluster("")
-	if err != nil {
-		return err
-	}
 	p := u.Progress()
 	result, failure := work.Wait(ctx, work.Options{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c, Name: o.Name,
 		Targets: o.Targets.Targets}, o.For)
@@ -77,23 +69,18 @@ func (o *WaitOptions) Run(ctx context.Context) error {
 	case failure != nil && len(result.Clusters) == 0:
 		return failure
 	case o.Format.Machine():
-		if err := u.Result(o.Format, "WorkResult", result, fleet.Names(result.Items)); err != nil {
-			return err
-		}
-		return failure
+		return cmp.Or(u.Result(o.Format, "WorkResult", result, fleet.Names(result.Items)), failure)
 	}
 	t := ui.Table{Heads: []string{"CLUSTER", "RESULT", "MESSAGE"}}
 	for _, d := range result.Clusters {
+		row := []string{d.Cluster, o.For, "-"}
 		if d.Failure != "" {
-			t.Rows = append(t.Rows, []string{d.Cluster, "waiting", d.Failure})
-			continue
+			row = []string{d.Cluster, "waiting", d.Failure}
 		}
-		t.Rows = append(t.Rows, []string{d.Cluster, o.For, "-"})
+		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) > 0 && (failure == nil || len(t.Rows) > 1) {
-		if err := u.Report(t, o.Format == ui.Wide); err != nil {
-			return err
-		}
+		return cmp.Or(u.Report(t, o.Format == ui.Wide), failure)
 	}
 	return failure
 }

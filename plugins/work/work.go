@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // New returns the command "work".
@@ -19,8 +20,21 @@ func New(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
-func completions(f *options.Factory) options.Words {
-	return options.Words{Clusters: complete.Clusters(f), Sets: complete.Sets(f), Placements: complete.AllPlacements(f)}
+// describeWorks describes works that would be deleted.
+func describeWorks(works []work.Info) []string {
+	var out []string
+	for _, w := range works {
+		out = append(out, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
+	}
+	return out
+}
+
+// made returns the change if there was one.
+func made(change fleet.Change) []fleet.Change {
+	if change.Object == nil {
+		return nil
+	}
+	return []fleet.Change{change}
 }
 
 // line describes what was done on one cluster.

@@ -3,9 +3,9 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -110,10 +110,7 @@ func (o *Options) requests(ctx context.Context, r *fleet.Run) ([]request.Request
 		out = append(out, request.Parse(&items[i], o.Requesters, tokens))
 	}
 	slices.SortFunc(out, func(a, b request.Request) int {
-		if d := strings.Compare(a.Cluster, b.Cluster); d != 0 {
-			return d
-		}
-		return a.Created.Compare(b.Created.Time)
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), a.Created.Compare(b.Created.Time))
 	})
 	if o.uses, err = request.ReadUses(ctx, o.Hub, tokens, items); err != nil {
 		return nil, err
@@ -155,20 +152,18 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // clusterNames returns the clusters to act on, sorted and without duplicates.
 func (o *Options) clusterNames(requests []request.Request) []string {
-	set := map[string]bool{}
-	for _, name := range o.Clusters {
-		set[name] = true
-	}
+	names := slices.Clone(o.Clusters)
 	for _, q := range requests {
 		if o.AllPending && q.State == request.StatePending && q.Identity != "renewal" {
-			set[q.Cluster] = true
+			names = append(names, q.Cluster)
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (o *Options) each(ctx context.Context, r *fleet.Run, names []string, requests []request.Request) (Result, error) {
-	out := make([]Cluster, len(names))
+	result := Result{Clusters: make([]Cluster, len(names))}
 	var group errgroup.Group
 	var mu sync.Mutex
 	if notice := o.Notice; notice != nil {
@@ -182,22 +177,17 @@ func (o *Options) each(ctx context.Context, r *fleet.Run, names []string, reques
 	group.SetLimit(acceptParallel)
 	for i, name := range names {
 		group.Go(func() error {
-			a := o.acceptOrDeny(ctx, r, name, requests)
-			mu.Lock()
-			defer mu.Unlock()
-			if a.Error != nil {
-				a.Failure = a.Error.Error()
-			}
-			out[i] = a
+			result.Clusters[i] = o.acceptOrDeny(ctx, r, name, requests)
 			return nil
 		})
 	}
 	_ = group.Wait()
-	result := Result{Clusters: out}
 	var failures []error
-	for _, a := range out {
+	for i := range result.Clusters {
+		a := &result.Clusters[i]
 		result.Items = append(result.Items, a.Changes...)
 		if a.Error != nil {
+			a.Failure = a.Error.Error()
 			failures = append(failures, a.Error)
 		}
 	}
@@ -225,10 +215,9 @@ func (o *Options) acceptOrDeny(ctx context.Context, r *fleet.Run, name string, a
 			known = true
 		}
 	}
-	switch {
-	case o.Deny:
+	if o.Deny {
 		out.Error = o.deny(ctx, r, mc, mine, &out)
-	default:
+	} else {
 		out.Error = o.admit(ctx, r, applicant{mc, mine, known}, &out)
 	}
 	return out
@@ -264,55 +253,34 @@ func (o *Options) admit(ctx context.Context, r *fleet.Run, a applicant, out *Clu
 		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to join", out.Cluster), Cause: "it has no certificate request to approve",
 			Fix: fleet.AcceptAndWait.On(o.Hub, "cluster", out.Cluster)}
 	}
-	if err := o.warnSelfLabels(mc); err != nil {
-		return err
+	if o.Notice != nil {
+		given, err := o.selfLabels(mc)
+		if err != nil {
+			return err
+		}
+		if len(given.Labels) > 0 {
+			o.Notice(given)
+		}
 	}
-	return o.approve(ctx, r, applicant{mc: mc, requests: chosen}, held, out)
-}
-
-// warnSelfLabels reports the labels that a cluster gave itself.
-func (o *Options) warnSelfLabels(mc *clusterv1.ManagedCluster) error {
-	if o.Notice == nil || len(selfGiven(mc)) == 0 {
-		return nil
-	}
-	readers, err := o.readers()
-	if err != nil {
-		return err
-	}
-	o.Notice(readers.selfLabels(mc))
-	return nil
+	return o.approve(ctx, r, mc, chosen, held, out)
 }
 
 // approve approves the chosen requests and accepts their cluster.
-func (o *Options) approve(ctx context.Context, r *fleet.Run, a applicant, held holding, out *Cluster) error {
-	chosen := a.requests
-	for i := range chosen {
-		if err := o.uses.Spend(chosen[i]); err != nil {
+func (o *Options) approve(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, chosen []request.Request, held holding, out *Cluster) error {
+	for _, q := range chosen {
+		if err := o.uses.Spend(q); err != nil {
 			return err
 		}
-		if !o.Reads() {
-			if err := request.Answer(ctx, o.Hub, chosen[i].Object, request.Approval(r.Now())); err != nil {
-				return fleet.Explain("approving "+chosen[i].Name, o.Hub, err)
-			}
+		if err := o.answer(ctx, q, request.Approval(r.Now()), "approving", out); err != nil {
+			return err
 		}
-		out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(chosen[i].Object), Action: fleet.Configured})
-		out.Action, out.Message = fleet.Configured, "approved "+chosen[i].Name
-		if held.isRival(chosen[i]) {
+		out.Action, out.Message = fleet.Configured, "approved "+q.Name
+		if held.isRival(q) {
 			out.Replaces = held.agent
-			out.Message += "; " + held.describeRivals(chosen[i], r.Now())
+			out.Message += "; " + held.describeRivals(q, r.Now())
 		}
 	}
-	return o.acceptCluster(ctx, r, a.mc, out)
-}
-
-// acceptCluster sets hubAcceptsClient and the labels.
-func (o *Options) acceptCluster(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, out *Cluster) error {
-	u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
-	u.Object["spec"] = map[string]any{"hubAcceptsClient": true}
-	if len(o.Labels) > 0 {
-		u.SetLabels(o.Labels)
-	}
-	change, err := write.Merge(ctx, r, o.Hub, u)
+	change, err := o.setAccepted(ctx, r, mc.Name, true, o.Labels)
 	if err != nil {
 		return fleet.Explain("accepting "+mc.Name, o.Hub, err)
 	}
@@ -323,6 +291,27 @@ func (o *Options) acceptCluster(ctx context.Context, r *fleet.Run, mc *clusterv1
 		out.Message = "was accepted already"
 	}
 	return nil
+}
+
+// answer approves or denies a request; an error says what it was doing.
+func (o *Options) answer(ctx context.Context, q request.Request, condition map[string]any, doing string, out *Cluster) error {
+	if !o.Reads() {
+		if err := request.Answer(ctx, o.Hub, q.Object, condition); err != nil {
+			return fleet.Explain(doing+" "+q.Name, o.Hub, err)
+		}
+	}
+	out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(q.Object), Action: fleet.Configured})
+	return nil
+}
+
+// setAccepted sets hubAcceptsClient and adds labels.
+func (o *Options) setAccepted(ctx context.Context, r *fleet.Run, name string, accepted bool, labels map[string]string) (fleet.Change, error) {
+	u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", name)
+	u.Object["spec"] = map[string]any{"hubAcceptsClient": accepted}
+	if len(labels) > 0 {
+		u.SetLabels(labels)
+	}
+	return write.Merge(ctx, r, o.Hub, u)
 }
 
 // chooseRequests returns the requests to approve, or an error when none can be. Requests of more than
@@ -341,10 +330,11 @@ func (o *Options) chooseRequests(name string, a applicant, held holding, now tim
 			bad = &a.requests[i]
 		}
 	}
-	if len(good) == 0 && bad != nil {
+	switch {
+	case len(good) > 0:
+	case bad != nil:
 		return nil, request.Distrust(*bad, o.Hub)
-	}
-	if len(good) == 0 {
+	default:
 		return nil, nil
 	}
 	if err := o.checkSingleAgent(name, held, good, now); err != nil {
@@ -398,21 +388,16 @@ func (o *Options) deny(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedC
 		return naming.NoCluster(out.Cluster, o.Hub)
 	}
 	if mc != nil && mc.Spec.HubAcceptsClient {
-		u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
-		u.Object["spec"] = map[string]any{"hubAcceptsClient": false}
-		change, err := write.Merge(ctx, r, o.Hub, u)
+		change, err := o.setAccepted(ctx, r, mc.Name, false, nil)
 		if err != nil {
 			return fleet.Explain("denying "+mc.Name, o.Hub, err)
 		}
 		out.Changes = append(out.Changes, change)
 	}
-	for i := range mine {
-		if !o.Reads() {
-			if err := request.Answer(ctx, o.Hub, mine[i].Object, request.Denial("DeniedByKubectlOCM", "denied by a person", r.Now())); err != nil {
-				return fleet.Explain("denying "+mine[i].Name, o.Hub, err)
-			}
+	for _, q := range mine {
+		if err := o.answer(ctx, q, request.Denial("DeniedByKubectlOCM", "denied by a person", r.Now()), "denying", out); err != nil {
+			return err
 		}
-		out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(mine[i].Object), Action: fleet.Configured})
 	}
 	out.Message = "was denied already"
 	if len(out.Changes) > 0 {

@@ -3,8 +3,10 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,10 +43,10 @@ func (o *Options) readHolder(ctx context.Context, mc *clusterv1.ManagedCluster) 
 		return h, nil
 	}
 	lease, err := o.Hub.Client.Resource(fleet.Leases).Namespace(mc.Name).Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return h, nil
+	}
 	if err != nil {
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-			return h, nil
-		}
 		return h, fleet.Explain("reading the lease of "+mc.Name, o.Hub, err)
 	}
 	if at := cluster.Renewed(lease); at != nil {
@@ -68,13 +70,14 @@ func (h holding) isRival(q request.Request) bool {
 
 // describeState says how certain it is that the holder is running.
 func (h holding) describeState(q request.Request, now time.Time) string {
-	switch {
-	case h.renewed.IsZero():
+	if h.renewed.IsZero() {
 		return "and counts as available"
-	case h.renewed.After(q.Created.Time):
-		return fmt.Sprintf("and renewed its lease %s ago, after the other agent asked: both are running", duration.HumanDuration(now.Sub(h.renewed)))
 	}
-	return fmt.Sprintf("and renewed its lease %s ago, before the other agent asked: it may be gone", duration.HumanDuration(now.Sub(h.renewed)))
+	order := "before the other agent asked: it may be gone"
+	if h.renewed.After(q.Created.Time) {
+		order = "after the other agent asked: both are running"
+	}
+	return fmt.Sprintf("and renewed its lease %s ago, %s", duration.HumanDuration(now.Sub(h.renewed)), order)
 }
 
 // describeHolder names the holder.
@@ -88,19 +91,10 @@ func (h holding) describeHolder() string {
 	return fmt.Sprintf("agent %s (certificate until %s)", h.agent, h.until)
 }
 
-// agentOf returns the name of the agent that a request is for.
-func agentOf(q request.Request) string {
-	prefix := clusterv1.UserPrefix + q.Cluster + ":"
-	if len(q.Requester) > len(prefix) && q.Requester[:len(prefix)] == prefix {
-		return q.Requester[len(prefix):]
-	}
-	return q.Requester
-}
-
 // describeRivals names both agents that want the name.
 func (h holding) describeRivals(q request.Request, now time.Time) string {
 	return fmt.Sprintf("%s holds the name %s; agent %s asks for it by %s, sent by %s %s ago", h.describeHolder(), h.describeState(q, now),
-		agentOf(q), q.Name, q.User, duration.HumanDuration(now.Sub(q.Created.Time)))
+		cmp.Or(strings.TrimPrefix(q.Requester, clusterv1.UserPrefix+q.Cluster+":"), q.Requester), q.Name, q.User, duration.HumanDuration(now.Sub(q.Created.Time)))
 }
 
 // contestedError is the refusal to give away a name that another agent holds.

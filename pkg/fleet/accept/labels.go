@@ -143,6 +143,16 @@ func (r readers) selfLabels(mc *clusterv1.ManagedCluster) SelfLabels {
 	return out
 }
 
+// selfLabels returns the labels that a cluster gave itself, with their readers, which are read
+// on first use.
+func (o *Options) selfLabels(mc *clusterv1.ManagedCluster) (SelfLabels, error) {
+	if len(selfGiven(mc)) == 0 {
+		return SelfLabels{}, nil
+	}
+	r, err := o.readers()
+	return r.selfLabels(mc), err
+}
+
 // describe adds to pending requests which agent holds the name and what labels the cluster
 // gave itself.
 func (o *Options) describe(ctx context.Context, requests []request.Request, now time.Time) error {
@@ -172,13 +182,7 @@ func (o *Options) describeOne(ctx context.Context, q *request.Request, now time.
 	if held.isRival(*q) {
 		q.Holder, q.Reason = held.agent, held.describeRivals(*q, now)
 	}
-	if len(selfGiven(mc)) == 0 {
-		return nil
-	}
-	readers, err := o.readers()
-	if err != nil {
-		return err
-	}
-	q.Labels = readers.selfLabels(mc).Labels
-	return nil
+	given, err := o.selfLabels(mc)
+	q.Labels = given.Labels
+	return err
 }

@@ -3,10 +3,10 @@
 package teardown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,29 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-var (
-	agentNamespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	agentDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	agentRoles       = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	agentBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
-	klusterlets      = schema.GroupVersionResource{Group: operatorv1.GroupVersion.Group, Version: "v1", Resource: "klusterlets"}
-	appliedWorks     = schema.GroupVersionResource{Group: workv1.GroupVersion.Group, Version: "v1", Resource: "appliedmanifestworks"}
-	clusterClaims    = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "clusterclaims"}
-)
+const klusterletsDefinition = "klusterlets.operator.open-cluster-management.io"
 
-const (
-	klusterletsDefinition = "klusterlets.operator.open-cluster-management.io"
-	// agentPoll is the interval of checks whether something is gone.
-	agentPoll = 200 * time.Millisecond
-)
+// agentPoll is the interval of checks whether something is gone.
+const agentPoll = 200 * time.Millisecond
 
 // agentKinds are the kinds that an agent installs and that may outlive it while objects of
 // them exist.
@@ -44,7 +32,7 @@ var agentKinds = []schema.GroupVersionResource{appliedWorks, clusterClaims}
 
 // AgentOptions say which agent to remove, and how.
 type AgentOptions struct {
-	// Klusterlet is the name of its Klusterlet; empty means "klusterlet".
+	// Klusterlet is the name of its Klusterlet. Required.
 	Klusterlet string
 	// Namespace is where it runs; empty means what the Klusterlet says, or the default.
 	Namespace string
@@ -64,17 +52,14 @@ type AgentOptions struct {
 // finalizer, and their definition stays with them. When ctx ends, the error names what is
 // left.
 func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error {
-	if o.Klusterlet == "" {
-		o.Klusterlet = operatorv1.DefaultKlusterletName
-	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	a := &agentRemoval{client: client, o: o}
+	a := &agentRemoval{client: client, o: o, name: o.Klusterlet}
 	if err := a.deleteKlusterlet(ctx); err != nil {
 		return err
 	}
-	return run(ctx, a.awaitAgent, a.prepare, a.dropFinalizers, a.deleteRest, a.awaitGone)
+	return run(ctx, a.awaitAgent, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.dropFinalizers, a.deleteRest, a.awaitGone)
 }
 
 // run runs the steps. A step that failed because of a concurrent write is repeated on newer
@@ -99,48 +84,73 @@ func run(ctx context.Context, steps ...func(context.Context) error) error {
 // to the process. Deleting the namespace is its last write and only saves time. It can be
 // repeated after any write. No loop of the agent may run meanwhile.
 func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet, namespace string) error {
-	a := &agentRemoval{client: client, o: AgentOptions{Klusterlet: k.Name, Namespace: namespace, Progress: func(string) {}}}
+	a := &agentRemoval{client: client, name: k.Name, o: AgentOptions{Namespace: cmp.Or(namespace, operatorv1.NamespaceAgent)}}
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
 	a.own.SetName(k.Name)
 	a.own.SetUID(k.UID)
-	return run(ctx, a.prepare, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
+	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
 }
 
 // agentRemoval is one removal.
 type agentRemoval struct {
 	client dynamic.Interface
 	o      AgentOptions
-	// own is the Klusterlet; nil when it is gone.
-	own *unstructured.Unstructured
+	// name is that of the Klusterlet; own is nil when it is gone.
+	name string
+	own  *unstructured.Unstructured
 }
 
-func (a *agentRemoval) namespace() string {
-	if a.o.Namespace != "" {
-		return a.o.Namespace
-	}
-	if a.own != nil {
-		if ns, _, _ := unstructured.NestedString(a.own.Object, "spec", "namespace"); ns != "" {
-			return ns
+// isMine reports whether an object has the agent's label.
+func (a *agentRemoval) isMine(u *unstructured.Unstructured) bool {
+	return u.GetLabels()[operatorv1.LabelCreatedByKlusterlet] == a.name
+}
+
+// eachOfMine calls do for the objects of cluster-scoped resources that have the agent's label.
+func (a *agentRemoval) eachOfMine(ctx context.Context, do func(schema.GroupVersionResource, *unstructured.Unstructured) error,
+	resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		mine, err := list(ctx, a.client, resource, "", operatorv1.LabelCreatedByKlusterlet+"="+a.name)
+		if err != nil {
+			return err
+		}
+		for _, u := range mine {
+			if err := do(resource, u); err != nil {
+				return err
+			}
 		}
 	}
-	return operatorv1.NamespaceAgent
+	return nil
 }
 
-func (a *agentRemoval) mine() string {
-	return operatorv1.LabelCreatedByKlusterlet + "=" + a.o.Klusterlet
+// patch merges the fields into the metadata of the very object that was read.
+func (a *agentRemoval) patch(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, fields map[string]any) error {
+	return failed("patching "+resource.Resource+" "+live.GetName(), merge(ctx, a.client.Resource(resource), live, fields))
+}
+
+func (a *agentRemoval) klusterlet(ctx context.Context) (*unstructured.Unstructured, error) {
+	return get(ctx, a.client.Resource(klusterlets), a.name, "klusterlet "+a.name)
+}
+
+func (a *agentRemoval) readDefinition(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	return get(ctx, a.client.Resource(definitions), name, "definition "+name)
+}
+
+func (a *agentRemoval) readNamespace(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	return get(ctx, a.client.Resource(namespaces), name, "namespace "+name)
 }
 
 // deleteKlusterlet deletes the Klusterlet and remembers which object that was.
-func (a *agentRemoval) deleteKlusterlet(ctx context.Context) error {
-	live, err := a.client.Resource(klusterlets).Get(ctx, a.o.Klusterlet, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+func (a *agentRemoval) deleteKlusterlet(ctx context.Context) (err error) {
+	if a.own, err = a.klusterlet(ctx); err != nil {
+		return err
+	}
+	if a.own == nil {
+		a.o.Namespace = cmp.Or(a.o.Namespace, operatorv1.NamespaceAgent)
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("reading klusterlet %s: %w", a.o.Klusterlet, err)
-	}
-	a.own = live
-	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: klusterlets, Name: a.o.Klusterlet, UID: live.GetUID()})
+	set, _, _ := unstructured.NestedString(a.own.Object, "spec", "namespace")
+	a.o.Namespace = cmp.Or(a.o.Namespace, set, operatorv1.NamespaceAgent)
+	return remove(ctx, a.client, klusterlets, a.own)
 }
 
 // awaitAgent gives a running agent time to remove itself.
@@ -151,8 +161,8 @@ func (a *agentRemoval) awaitAgent(ctx context.Context) error {
 	a.o.Progress("waiting for the agent to remove itself")
 	ctx, cancel := context.WithTimeoutCause(ctx, a.o.Patience, errPatience)
 	defer cancel()
-	err := poll(ctx, func() (bool, error) {
-		live, err := a.client.Resource(klusterlets).Get(ctx, a.o.Klusterlet, metav1.GetOptions{})
+	err := wait.PollUntilContextCancel(ctx, agentPoll, true, func(ctx context.Context) (bool, error) {
+		live, err := a.client.Resource(klusterlets).Get(ctx, a.name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err) || (err == nil && live.GetUID() != a.own.GetUID()), notFoundIsNil(err)
 	})
 	if errors.Is(context.Cause(ctx), errPatience) {
@@ -164,26 +174,16 @@ func (a *agentRemoval) awaitAgent(ctx context.Context) error {
 
 var errPatience = errors.New("the agent did not remove itself in time")
 
-// prepare does what must be done before the agent's own objects may be deleted.
-func (a *agentRemoval) prepare(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // releaseWorks removes the finalizer from the AppliedManifestWorks of this agent or, when the
 // agent is unknown, from all that no agent owns.
 func (a *agentRemoval) releaseWorks(ctx context.Context) error {
-	works, err := list(ctx, a.client, appliedWorks, metav1.ListOptions{})
+	works, err := list(ctx, a.client, appliedWorks, "", "")
 	if err != nil {
 		return err
 	}
 	others := map[string]bool{}
 	if a.own == nil && len(works) > 0 {
-		remaining, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
+		remaining, err := list(ctx, a.client, klusterlets, "", "")
 		if err != nil {
 			return err
 		}
@@ -196,12 +196,8 @@ func (a *agentRemoval) releaseWorks(ctx context.Context) error {
 		if (a.own != nil && agentID != string(a.own.GetUID())) || others[agentID] {
 			continue
 		}
-		kept := slices.DeleteFunc(slices.Clone(w.GetFinalizers()), func(f string) bool { return f == workv1.FinalizerAppliedManifestWork })
-		if len(kept) == len(w.GetFinalizers()) {
-			continue
-		}
-		if err := patchMetadata(ctx, a.client, appliedWorks, w, map[string]any{"finalizers": kept}); err != nil {
-			return err
+		if err := release(ctx, a.client.Resource(appliedWorks), w, workv1.FinalizerAppliedManifestWork); err != nil {
+			return fmt.Errorf("patching %s %s: %w", appliedWorks.Resource, w.GetName(), err)
 		}
 	}
 	return nil
@@ -211,15 +207,11 @@ func (a *agentRemoval) releaseWorks(ctx context.Context) error {
 // longer ours: it loses label and version.
 func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 	for _, kind := range agentKinds {
-		name := kind.Resource + "." + kind.Group
-		live, err := a.client.Resource(agentDefinitions).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		live, err := a.readDefinition(ctx, kind.GroupResource().String())
 		if err != nil {
-			return fmt.Errorf("reading definition %s: %w", name, err)
+			return err
 		}
-		if live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet {
+		if live == nil || !a.isMine(live) {
 			continue
 		}
 		heir, err := a.heir(ctx)
@@ -227,19 +219,19 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 			return err
 		}
 		if heir != "" {
-			if err := a.bequeath(ctx, agentDefinitions, live, heir); err != nil {
+			if err := a.bequeath(ctx, definitions, live, heir); err != nil {
 				return err
 			}
 			continue
 		}
 		left, err := a.client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("listing %s: %w", kind.Resource, err)
-		}
-		if err == nil && len(left.Items) > 0 {
-			err = a.disown(ctx, agentDefinitions, live)
-		} else {
-			err = reconcile.Delete(ctx, a.client, reconcile.Target{Resource: agentDefinitions, Name: name, UID: live.GetUID()})
+		switch {
+		case err == nil && len(left.Items) > 0:
+			err = a.disown(ctx, definitions, live)
+		case notFoundIsNil(err) == nil:
+			err = remove(ctx, a.client, definitions, live)
+		default:
+			err = fmt.Errorf("listing %s: %w", kind.Resource, err)
 		}
 		if err != nil {
 			return err
@@ -252,26 +244,23 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 // Its agent needs what all agents share: the definitions, whose objects would go with them, and
 // the namespace of add-ons.
 func (a *agentRemoval) heir(ctx context.Context) (string, error) {
-	remaining, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
+	remaining, err := list(ctx, a.client, klusterlets, "", "")
 	for _, k := range remaining {
-		if k.GetName() != a.o.Klusterlet && k.GetDeletionTimestamp() == nil {
+		if k.GetName() != a.name && k.GetDeletionTimestamp() == nil {
 			return k.GetName(), nil
 		}
 	}
-	return "", nil
+	return "", err
 }
 
 // bequeath labels an object that all agents share as another Klusterlet's.
 func (a *agentRemoval) bequeath(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, heir string) error {
-	return patchMetadata(ctx, a.client, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: heir}})
+	return a.patch(ctx, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: heir}})
 }
 
 // disown removes our label and version from an object that stays.
 func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) error {
-	return patchMetadata(ctx, a.client, resource, live, map[string]any{
+	return a.patch(ctx, resource, live, map[string]any{
 		"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: nil, operatorv1.LabelKlusterlet: nil},
 		"annotations": map[string]any{operatorv1.AnnotationVersion: nil},
 	})
@@ -280,11 +269,11 @@ func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionR
 // removeAddonNamespace deletes the namespace of add-on agents, unless another agent of this
 // cluster needs it that is not being removed itself.
 func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
-	agents, err := list(ctx, a.client, agentNamespaces, metav1.ListOptions{LabelSelector: operatorv1.LabelKlusterlet})
+	agents, err := list(ctx, a.client, namespaces, "", operatorv1.LabelKlusterlet)
 	if err != nil {
 		return err
 	}
-	declared, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
+	declared, err := list(ctx, a.client, klusterlets, "", "")
 	if err != nil {
 		return err
 	}
@@ -294,7 +283,7 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	}
 	for _, ns := range agents {
 		// The Klusterlet of a hosted agent is on another cluster.
-		if other := ns.GetLabels()[operatorv1.LabelKlusterlet]; ns.GetName() != a.namespace() && ns.GetDeletionTimestamp() == nil && !leaving[other] {
+		if other := ns.GetLabels()[operatorv1.LabelKlusterlet]; ns.GetName() != a.o.Namespace && ns.GetDeletionTimestamp() == nil && !leaving[other] {
 			return a.bequeathNamespace(ctx, other)
 		}
 	}
@@ -304,103 +293,74 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 // bequeathNamespace labels the namespace of add-on agents as another Klusterlet's, if it is
 // labelled as ours.
 func (a *agentRemoval) bequeathNamespace(ctx context.Context, heir string) error {
-	live, err := a.client.Resource(agentNamespaces).Get(ctx, operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	live, err := a.readNamespace(ctx, operatorv1.NamespaceAgentAddOn)
+	if err != nil || live == nil || !a.isMine(live) {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("reading namespace %s: %w", operatorv1.NamespaceAgentAddOn, err)
-	}
-	if live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet {
-		return nil
-	}
-	return a.bequeath(ctx, agentNamespaces, live, heir)
+	return a.bequeath(ctx, namespaces, live, heir)
 }
 
 func (a *agentRemoval) removeOwnNamespace(ctx context.Context) error {
-	return a.removeNamespace(ctx, a.namespace())
+	return a.removeNamespace(ctx, a.o.Namespace)
 }
 
 // removeNamespace deletes a namespace that is only ours.
 func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
-	live, err := a.client.Resource(agentNamespaces).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading namespace %s: %w", name, err)
-	}
+	live, err := a.readNamespace(ctx, name)
 	switch {
-	case live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet:
-		return nil
+	case err != nil || live == nil || !a.isMine(live):
+		return err
 	case live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != "":
-		return a.disown(ctx, agentNamespaces, live)
+		return a.disown(ctx, namespaces, live)
 	}
-	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: agentNamespaces, Name: name, UID: live.GetUID()})
+	return remove(ctx, a.client, namespaces, live)
 }
 
 // handOver makes the agent's namespace depend on the Klusterlet, and the cluster-scoped
 // objects on the namespace.
 func (a *agentRemoval) handOver(ctx context.Context) error {
-	namespace, err := a.client.Resource(agentNamespaces).Get(ctx, a.namespace(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	namespace, err := a.readNamespace(ctx, a.o.Namespace)
+	if err != nil || namespace == nil {
+		return err
 	}
+	if a.isMine(namespace) {
+		owner := reference(operatorv1.GroupVersion.String(), "Klusterlet", a.own)
+		if err := a.dependOn(ctx, namespaces, namespace, owner); err != nil {
+			return err
+		}
+	}
+	owner := reference("v1", "Namespace", namespace)
+	err = a.eachOfMine(ctx, func(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
+		return a.dependOn(ctx, resource, u, owner)
+	}, clusterRoles, clusterBindings)
 	if err != nil {
-		return fmt.Errorf("reading namespace %s: %w", a.namespace(), err)
-	}
-	if namespace.GetLabels()[operatorv1.LabelCreatedByKlusterlet] == a.o.Klusterlet {
-		owner := reference(operatorv1.GroupVersion.String(), "Klusterlet", a.o.Klusterlet, a.own.GetUID())
-		if err := a.dependOn(ctx, agentNamespaces, namespace, owner); err != nil {
-			return err
-		}
-	}
-	owner := reference("v1", "Namespace", namespace.GetName(), namespace.GetUID())
-	for _, resource := range []schema.GroupVersionResource{agentRoles, agentBindings} {
-		objects, err := list(ctx, a.client, resource, metav1.ListOptions{LabelSelector: a.mine()})
-		if err != nil {
-			return err
-		}
-		for _, u := range objects {
-			if err := a.dependOn(ctx, resource, u, owner); err != nil {
-				return err
-			}
-		}
+		return err
 	}
 	definition, err := a.lastDefinition(ctx)
 	if err != nil || definition == nil {
 		return err
 	}
-	return a.dependOn(ctx, agentDefinitions, definition, owner)
+	return a.dependOn(ctx, definitions, definition, owner)
 }
 
 // lastDefinition returns the definition of klusterlets, if it is ours and this is the last
 // Klusterlet. If it is ours and another Klusterlet stays, that one gets it.
 func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
-	live, err := a.client.Resource(agentDefinitions).Get(ctx, klusterletsDefinition, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading definition %s: %w", klusterletsDefinition, err)
-	}
-	if live.GetLabels()[operatorv1.LabelCreatedByKlusterlet] != a.o.Klusterlet {
-		return nil, nil
-	}
-	left, err := list(ctx, a.client, klusterlets, metav1.ListOptions{})
-	if err != nil {
+	live, err := a.readDefinition(ctx, klusterletsDefinition)
+	if err != nil || live == nil || !a.isMine(live) {
 		return nil, err
 	}
+	left, err := list(ctx, a.client, klusterlets, "", "")
 	for _, k := range left {
-		if k.GetName() != a.o.Klusterlet {
-			return nil, a.bequeath(ctx, agentDefinitions, live, k.GetName())
+		if k.GetName() != a.name {
+			return nil, a.bequeath(ctx, definitions, live, k.GetName())
 		}
 	}
-	return live, nil
+	return live, err
 }
 
-func reference(apiVersion, kind, name string, uid types.UID) map[string]any {
-	return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": name, "uid": string(uid)}
+func reference(apiVersion, kind string, owner *unstructured.Unstructured) map[string]any {
+	return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": owner.GetName(), "uid": string(owner.GetUID())}
 }
 
 // dependOn adds an owner to an object, unless it has it.
@@ -414,7 +374,7 @@ func (a *agentRemoval) dependOn(ctx context.Context, resource schema.GroupVersio
 			return nil
 		}
 	}
-	return patchMetadata(ctx, a.client, resource, u, map[string]any{"ownerReferences": append(owners, any(owner))})
+	return a.patch(ctx, resource, u, map[string]any{"ownerReferences": append(owners, any(owner))})
 }
 
 // dropFinalizers removes the finalizers of the Klusterlet.
@@ -422,20 +382,12 @@ func (a *agentRemoval) dropFinalizers(ctx context.Context) error {
 	if a.own == nil {
 		return nil
 	}
-	live, err := a.client.Resource(klusterlets).Get(ctx, a.o.Klusterlet, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && live.GetUID() != a.own.GetUID()) {
-		return nil
+	live, err := a.klusterlet(ctx)
+	if err != nil || live == nil || live.GetUID() != a.own.GetUID() {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("reading klusterlet %s: %w", a.o.Klusterlet, err)
-	}
-	kept := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool {
-		return f == operatorv1.FinalizerKlusterlet || f == operatorv1.FinalizerKlusterletHosted
-	})
-	if len(kept) == len(live.GetFinalizers()) {
-		return nil
-	}
-	return patchMetadata(ctx, a.client, klusterlets, live, map[string]any{"finalizers": kept})
+	return failed("patching klusterlets "+a.name,
+		release(ctx, a.client.Resource(klusterlets), live, operatorv1.FinalizerKlusterlet, operatorv1.FinalizerKlusterletHosted))
 }
 
 // deleteRest deletes what the agent itself leaves to the garbage collector.
@@ -443,29 +395,28 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 	if err := a.removeOwnNamespace(ctx); err != nil {
 		return err
 	}
-	for _, resource := range []schema.GroupVersionResource{agentBindings, agentRoles} {
-		objects, err := list(ctx, a.client, resource, metav1.ListOptions{LabelSelector: a.mine()})
-		if err != nil {
-			return err
-		}
-		for _, u := range objects {
-			if err := reconcile.Delete(ctx, a.client, reconcile.Target{Resource: resource, Name: u.GetName(), UID: u.GetUID()}); err != nil {
-				return err
-			}
-		}
+	err := a.eachOfMine(ctx, func(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
+		return remove(ctx, a.client, resource, u)
+	}, clusterBindings, clusterRoles)
+	if err != nil {
+		return err
 	}
 	definition, err := a.lastDefinition(ctx)
 	if err != nil || definition == nil {
 		return err
 	}
-	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: agentDefinitions, Name: klusterletsDefinition, UID: definition.GetUID()})
+	return remove(ctx, a.client, definitions, definition)
 }
 
 // awaitGone waits until nothing has the agent's label.
 func (a *agentRemoval) awaitGone(ctx context.Context) error {
 	var lastLeft string
-	err := poll(ctx, func() (bool, error) {
-		left, err := a.leftovers(ctx)
+	err := wait.PollUntilContextCancel(ctx, agentPoll, true, func(ctx context.Context) (bool, error) {
+		var left []string
+		err := a.eachOfMine(ctx, func(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
+			left = append(left, strings.TrimSuffix(resource.Resource, "s")+" "+u.GetName())
+			return nil
+		}, namespaces, clusterRoles, clusterBindings, definitions)
 		if err != nil {
 			return false, err
 		}
@@ -481,18 +432,4 @@ func (a *agentRemoval) awaitGone(ctx context.Context) error {
 		return fmt.Errorf("still there: %s: %w", lastLeft, err)
 	}
 	return err
-}
-
-func (a *agentRemoval) leftovers(ctx context.Context) ([]string, error) {
-	var out []string
-	for _, resource := range []schema.GroupVersionResource{agentNamespaces, agentRoles, agentBindings, agentDefinitions} {
-		objects, err := list(ctx, a.client, resource, metav1.ListOptions{LabelSelector: a.mine()})
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range objects {
-			out = append(out, strings.TrimSuffix(resource.Resource, "s")+" "+u.GetName())
-		}
-	}
-	return out, nil
 }

@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -26,9 +28,6 @@ const hubPoll = 250 * time.Millisecond
 
 // HubOptions say which hub to remove, and how.
 type HubOptions struct {
-	// ClusterManager is the name of the ClusterManager; empty means
-	// "cluster-manager".
-	ClusterManager string
 	// Patience is how long to wait for one thing, while a hub process runs, before the error
 	// says what is missing; zero waits until ctx ends.
 	Patience time.Duration
@@ -42,34 +41,6 @@ type HubOptions struct {
 	Clock clock.PassiveClock
 	// Progress receives what the removal waits for, one line each; nil is silent.
 	Progress func(string)
-	// Sleep waits between two checks; nil uses a timer. Tests replace it.
-	Sleep func(context.Context, time.Duration) error
-}
-
-func (o *HubOptions) complete() {
-	if o.ClusterManager == "" {
-		o.ClusterManager = operatorv1.DefaultClusterManagerName
-	}
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	if o.Sleep == nil {
-		o.Sleep = sleep
-	}
-	if o.AgentPatience == 0 {
-		o.AgentPatience = keepPatience
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // ErrHubBusy means that something that must be deleted first is not; the error's text names
@@ -85,6 +56,15 @@ var ErrHubBusy = errors.New("the hub still holds something")
 // and error Hub returns too. It waits for objects that another program holds by a finalizer.
 func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptCluster, error) {
 	h := newHubRemoval(client, o)
+	err := h.run(ctx)
+	if errors.Is(err, ErrNotKept) {
+		err = errors.Join(err, h.keeper.undo(ctx))
+	}
+	return h.keeper.result(), failed("removing the hub", err)
+}
+
+// run runs rounds until there is nothing left to wait for.
+func (h *hubRemoval) run(ctx context.Context) error {
 	var waited time.Duration
 	said, faults := "", 0
 	for {
@@ -92,13 +72,8 @@ func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptClu
 		switch {
 		case err != nil && isTransient(err) && faults < maxFaults:
 			faults++
-		case err != nil:
-			if errors.Is(err, ErrNotKept) {
-				err = errors.Join(err, h.keeper.undo(ctx))
-			}
-			return h.keeper.result(), fmt.Errorf("removing the hub: %w", err)
-		case waiting == "":
-			return h.keeper.result(), nil
+		case err != nil || waiting == "":
+			return err
 		default:
 			faults = 0
 		}
@@ -108,10 +83,10 @@ func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptClu
 		}
 		h.tired = waited >= h.o.AgentPatience
 		if h.o.Patience > 0 && waited >= h.o.Patience {
-			return h.keeper.result(), fmt.Errorf("removing the hub: %w: %s", ErrHubBusy, said)
+			return fmt.Errorf("%w: %s", ErrHubBusy, said)
 		}
-		if err := h.o.Sleep(ctx, hubPoll); err != nil {
-			return h.keeper.result(), fmt.Errorf("removing the hub: waiting for %s: %w", said, err)
+		if err := sleep(ctx, hubPoll); err != nil {
+			return fmt.Errorf("waiting for %s: %w", said, err)
 		}
 		waited += hubPoll
 	}
@@ -139,11 +114,11 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 			return waiting, err
 		}
 	}
-	present, reason, err := deleteClusterManager(ctx, h.client, h.o.ClusterManager)
+	present, reason, err := h.deleteClusterManager(ctx)
 	if err != nil {
 		return "", err
 	}
-	alive, err := hubAlive(ctx, h.client)
+	alive, err := h.isAlive(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -154,28 +129,26 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 		return waiting, err
 	}
 	if present {
-		if err := releaseClusterManager(ctx, h.client, h.o.ClusterManager); err != nil {
+		if err := h.dropFinalizers(ctx, clusterManagers, "", operatorv1.DefaultClusterManagerName, operatorv1.FinalizerClusterManager); err != nil {
 			return "", err
 		}
 	}
-	return hubInstalled(ctx, h.client, h.o.ClusterManager)
+	return h.installed(ctx)
 }
 
 // stopProcess ends the hub process, so that no loop recreates what is deleted.
 func (h *hubRemoval) stopProcess(ctx context.Context) (string, error) {
-	err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: deployments, Namespace: operatorv1.NamespaceOperator,
-		Name: operatorv1.DefaultClusterManagerName})
-	if err != nil {
+	if err := removeNamed(ctx, h.client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
 		return "", err
 	}
-	list, err := h.client.Resource(hubPods).Namespace(operatorv1.NamespaceOperator).List(ctx, metav1.ListOptions{LabelSelector: hubPodLabel})
-	if err != nil {
-		return "", fmt.Errorf("listing the pods of the hub: %w", err)
+	var left []*unstructured.Unstructured
+	for pod, err := range objects(ctx, h.client.Resource(pods).Namespace(operatorv1.NamespaceOperator), hubPodLabel) {
+		if err != nil {
+			return "", fmt.Errorf("listing the pods of the hub: %w", err)
+		}
+		left = append(left, pod)
 	}
-	if len(list.Items) == 0 {
-		return "", nil
-	}
-	return describeObjects("pods of the hub", list.Items), nil
+	return describeObjects("pods of the hub", left), nil
 }
 
 // hubPodLabel is on the pods of the hub process.
@@ -183,64 +156,114 @@ const hubPodLabel = "app=cluster-manager"
 
 // deleteClusterManager deletes the ClusterManager; it returns whether the object still exists,
 // and what the hub process waits for, as it reports.
-func deleteClusterManager(ctx context.Context, client dynamic.Interface, name string) (present bool, reason string, err error) {
-	err = reconcile.Delete(ctx, client, reconcile.Target{Resource: clusterManagers, Name: name})
-	if err != nil && !isMissing(err) {
+func (h *hubRemoval) deleteClusterManager(ctx context.Context) (present bool, reason string, err error) {
+	name := operatorv1.DefaultClusterManagerName
+	if err := removeNamed(ctx, h.client, clusterManagers, "", name); err != nil {
 		return false, "", err
 	}
-	live, err := client.Resource(clusterManagers).Get(ctx, name, metav1.GetOptions{})
-	if isMissing(err) {
-		return false, "", nil
+	live, err := get(ctx, h.client.Resource(clusterManagers), name, "clustermanager "+name)
+	if err != nil || live == nil {
+		return false, "", err
 	}
-	if err != nil {
-		return false, "", fmt.Errorf("reading clustermanager %s: %w", name, err)
-	}
-	reason = "the hub process to remove what it made"
 	cm, err := typed.FromUnstructured[operatorv1.ClusterManager](live)
-	if err != nil {
-		return true, reason, nil //nolint:nilerr // the reason is a courtesy
+	if err == nil { // the reason is a courtesy
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionProgressing)
+		if c != nil && c.Status == metav1.ConditionTrue {
+			return true, "the hub process: " + c.Message, nil
+		}
 	}
-	if c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionProgressing); c != nil && c.Status == metav1.ConditionTrue {
-		reason = "the hub process: " + c.Message
-	}
-	return true, reason, nil
+	return true, "the hub process to remove what it made", nil
 }
 
-func releaseClusterManager(ctx context.Context, client dynamic.Interface, name string) error {
-	return dropFinalizers(ctx, client.Resource(clusterManagers), name, operatorv1.FinalizerClusterManager)
+// isAlive reports whether a hub process works: its Deployment has an available replica.
+func (h *hubRemoval) isAlive(ctx context.Context) (bool, error) {
+	api := h.client.Resource(deployments).Namespace(operatorv1.NamespaceOperator)
+	d, err := get(ctx, api, operatorv1.DefaultClusterManagerName, "the hub's deployment")
+	return d != nil && d.GetDeletionTimestamp() == nil && number(d.Object, "status", "availableReplicas") > 0, err
 }
 
-// hubAlive reports whether a hub process works: its Deployment has an available replica.
-func hubAlive(ctx context.Context, client dynamic.Interface) (bool, error) {
-	d, err := client.Resource(deployments).Namespace(operatorv1.NamespaceOperator).Get(ctx, operatorv1.DefaultClusterManagerName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the hub's deployment: %w", err)
-	}
-	return d.GetDeletionTimestamp() == nil && number(d.Object, "status", "availableReplicas") > 0, nil
+// hubInventory is what an installer applies, in the order of its removal: the process first,
+// its rights last.
+var hubInventory = []struct {
+	resource   schema.GroupVersionResource
+	namespaces []string
+}{
+	{deployments, []string{operatorv1.NamespaceOperator}},
+	{services, []string{operatorv1.NamespaceOperator}},
+	{secrets, []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub}},
+	{configMaps, []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub, metav1.NamespacePublic}},
+	{roleBindings, []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub, metav1.NamespacePublic}},
+	{roles, []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub, metav1.NamespacePublic}},
+	{serviceAccounts, []string{operatorv1.NamespaceOperator}},
+	{clusterBindings, []string{""}},
+	{clusterRoles, []string{""}},
+	{definitions, []string{""}},
 }
 
-// Resources that a hub consists of.
-var (
-	clusterManagers     = operatorv1.GroupVersion.WithResource("clustermanagers")
-	deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	hubNamespaces       = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	hubSecrets          = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	hubConfigMaps       = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	hubServices         = schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	hubPods             = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	hubAccounts         = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	hubRoles            = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
-	hubRoleBindings     = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	hubClusterRoles     = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	hubClusterBindings  = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
-	hubDefinitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	validatingWebhooks  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
-	mutatingWebhooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
-	managedClusters     = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1", Resource: "managedclusters"}
-	managedAddOns       = schema.GroupVersionResource{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclusteraddons"}
-	manifestWorks       = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"}
-	manifestWorkReplica = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
-)
+// installed removes what the installer applied, found by its label, and then the namespaces;
+// it returns what it waits for.
+func (h *hubRemoval) installed(ctx context.Context) (string, error) {
+	selector := operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.DefaultClusterManagerName
+	var errs []error
+	for _, kind := range hubInventory {
+		for _, namespace := range kind.namespaces {
+			found, err := list(ctx, h.client, kind.resource, namespace, selector)
+			errs = append(errs, err)
+			for _, u := range found {
+				errs = append(errs, remove(ctx, h.client, kind.resource, u))
+			}
+		}
+	}
+	errs = append(errs, removeNamed(ctx, h.client, leases, operatorv1.NamespaceOperator, hubLock))
+	if err := errors.Join(errs...); err != nil {
+		return "", err
+	}
+	return h.namespacesGone(ctx)
+}
+
+// hubLock is the lease for leader election of hub processes.
+const hubLock = "clustermanager-lock"
+
+// namespacesGone removes the two namespaces, unless one has another owner: a hub that manages
+// itself shares one with its agent. It returns what it waits for, including definitions that
+// are still being deleted.
+func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
+	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
+		if waiting, err := h.namespaceGone(ctx, name); waiting != "" || err != nil {
+			return waiting, err
+		}
+	}
+	live, err := get(ctx, h.client.Resource(definitions), "clustermanagers."+operatorv1.GroupName, "definition clustermanagers")
+	if err != nil || live == nil {
+		return "", err
+	}
+	return "API " + live.GetName() + " to go", nil
+}
+
+// namespaceGone removes one namespace of the hub, or disowns it when it has another owner too;
+// it returns what it waits for.
+func (h *hubRemoval) namespaceGone(ctx context.Context, name string) (string, error) {
+	live, err := get(ctx, h.client.Resource(namespaces), name, "namespace "+name)
+	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {
+		return "", err
+	}
+	if isShared(live) {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, operatorv1.LabelCreatedByClusterManager)
+		_, err := h.client.Resource(namespaces).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		return "", failed("giving up namespace "+name, err)
+	}
+	if err := remove(ctx, h.client, namespaces, live); err != nil {
+		return "", err
+	}
+	return "namespace " + name + " to go", nil
+}
+
+// isShared reports whether a namespace belongs to an agent too.
+func isShared(o *unstructured.Unstructured) bool {
+	for key := range o.GetLabels() {
+		if strings.HasPrefix(key, operatorv1.LabelCreatedByKlusterlet) {
+			return true
+		}
+	}
+	return false
+}

@@ -3,6 +3,7 @@
 package teardown
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
@@ -31,13 +31,9 @@ const (
 	// leasePeriods is how many lease durations an agent may be silent before it counts as
 	// away: the hub's own rule.
 	leasePeriods = 5
-	// pageSize is the page size of lists.
-	pageSize = 500
 	// undoTimeout bounds how long restoring the works may take.
 	undoTimeout = 10 * time.Second
 )
-
-var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 // ErrNotKept means that a live agent does not confirm that it keeps what works applied, so
 // nothing was deleted; the error's text names the works.
@@ -52,8 +48,6 @@ type KeepOptions struct {
 	Patience time.Duration
 	// Progress receives what Keep waits for; nil is silent.
 	Progress func(string)
-	// Sleep waits between two checks; nil uses a timer.
-	Sleep func(context.Context, time.Duration) error
 	// Clock decides whether leases are fresh; nil is the system's.
 	Clock clock.PassiveClock
 }
@@ -104,7 +98,7 @@ func (k *keeper) run(ctx context.Context) error {
 			k.o.Progress("waiting for " + waiting)
 			said = waiting
 		}
-		if err := k.o.Sleep(ctx, hubPoll); err != nil {
+		if err := sleep(ctx, hubPoll); err != nil {
 			return fmt.Errorf("waiting for %s: %w", waiting, err)
 		}
 	}
@@ -131,12 +125,7 @@ type keptWork struct {
 }
 
 func newKeeper(client dynamic.Interface, o KeepOptions) *keeper {
-	if o.Patience == 0 {
-		o.Patience = keepPatience
-	}
-	if o.Sleep == nil {
-		o.Sleep = sleep
-	}
+	o.Patience = cmp.Or(o.Patience, keepPatience)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -146,21 +135,19 @@ func newKeeper(client dynamic.Interface, o KeepOptions) *keeper {
 // round asks all works to leave their objects, and returns what it waits for. Rounds are one
 // hubPoll apart.
 func (k *keeper) round(ctx context.Context) (string, error) {
+	const toTell = "works to be told to leave their objects"
 	pending := map[string][]string{}
-	err := eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
-		for i := range page {
-			confirmed, err := k.keepWork(ctx, &page[i])
-			if err != nil {
-				return err
-			}
-			if cluster := page[i].GetNamespace(); !confirmed && !k.away[cluster] {
-				pending[cluster] = append(pending[cluster], page[i].GetName())
-			}
+	for live, err := range objects(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), "") {
+		if err != nil {
+			return toTell, fmt.Errorf("listing: %w", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return "works to be told to leave their objects", err
+		confirmed, err := k.keepWork(ctx, live)
+		if err != nil {
+			return toTell, err
+		}
+		if cluster := live.GetNamespace(); !confirmed && !k.away[cluster] {
+			pending[cluster] = append(pending[cluster], live.GetName())
+		}
 	}
 	number := 0
 	for _, works := range pending {
@@ -202,22 +189,13 @@ func (k *keeper) giveUp(ctx context.Context, pending map[string][]string) error 
 
 // hasFreshLease reports whether the agent of a cluster has renewed its lease recently.
 func (k *keeper) hasFreshLease(ctx context.Context, cluster string) (bool, error) {
-	lease, err := k.client.Resource(leases).Namespace(cluster).Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
-	if isMissing(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the lease of %s: %w", cluster, err)
+	lease, err := get(ctx, k.client.Resource(leases).Namespace(cluster), clusterv1.LeaseName, "the lease of "+cluster)
+	if err != nil || lease == nil {
+		return false, err
 	}
 	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-	renewed, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return false, nil //nolint:nilerr // it was never renewed
-	}
-	period := time.Minute
-	if d := number(lease.Object, "spec", "leaseDurationSeconds"); d > 0 {
-		period = time.Duration(d) * time.Second
-	}
+	renewed, _ := time.Parse(time.RFC3339Nano, text) // the zero time if it was never renewed
+	period := time.Duration(cmp.Or(number(lease.Object, "spec", "leaseDurationSeconds"), 60)) * time.Second
 	return k.o.Clock.Since(renewed) < leasePeriods*period, nil
 }
 
@@ -236,15 +214,17 @@ func (k *keeper) keepWork(ctx context.Context, live *unstructured.Unstructured) 
 		k.seen[work.UID] = known
 	}
 	known.objects, known.confirmed = AppliedObjects(work), hasLetGo(work)
-	if _, marked := work.Annotations[workv1.AnnotationKept]; orphansAll(work) && len(work.OwnerReferences) == 0 && marked {
+	had, marked := work.Annotations[workv1.AnnotationKept]
+	if marked && orphansAll(work) && len(work.OwnerReferences) == 0 {
 		return known.confirmed, nil
 	}
 	known.confirmed = false
-	had, marked := work.Annotations[workv1.AnnotationKept]
 	if !marked {
-		if had, err = formerly(work); err != nil {
-			return false, err
+		text, err := json.Marshal(former{work.Spec.DeleteOption, work.OwnerReferences})
+		if err != nil {
+			return false, fmt.Errorf("encoding the delete option: %w", err)
 		}
+		had = string(text)
 	}
 	return false, k.patch(ctx, work, map[string]any{
 		"metadata": map[string]any{"ownerReferences": nil, "annotations": map[string]any{workv1.AnnotationKept: had}},
@@ -260,36 +240,29 @@ type former struct {
 	Owners       []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-func formerly(work *workv1.ManifestWork) (string, error) {
-	text, err := json.Marshal(former{work.Spec.DeleteOption, work.OwnerReferences})
-	if err != nil {
-		return "", fmt.Errorf("encoding the delete option: %w", err)
-	}
-	return string(text), nil
-}
-
 // undo restores the works as they were before.
 func (k *keeper) undo(ctx context.Context) error {
-	return eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
-		for i := range page {
-			work, err := typed.FromUnstructured[workv1.ManifestWork](&page[i])
-			if err != nil || k.seen[work.UID] == nil || work.DeletionTimestamp != nil {
-				continue // it was not changed here, or cannot be given back
-			}
-			var had former
-			if err := json.Unmarshal([]byte(work.Annotations[workv1.AnnotationKept]), &had); err != nil {
-				continue // others have taken it over
-			}
-			err = k.patch(ctx, work, map[string]any{
-				"metadata": map[string]any{"ownerReferences": had.Owners, "annotations": map[string]any{workv1.AnnotationKept: nil}},
-				"spec":     map[string]any{"deleteOption": replaceOption(had.DeleteOption)},
-			})
-			if err != nil {
-				return err
-			}
+	for live, err := range objects(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), "") {
+		if err != nil {
+			return fmt.Errorf("listing: %w", err)
 		}
-		return nil
-	})
+		work, err := typed.FromUnstructured[workv1.ManifestWork](live)
+		if err != nil || k.seen[work.UID] == nil || work.DeletionTimestamp != nil {
+			continue // it was not changed here, or cannot be given back
+		}
+		var had former
+		if err := json.Unmarshal([]byte(work.Annotations[workv1.AnnotationKept]), &had); err != nil {
+			continue // others have taken it over
+		}
+		err = k.patch(ctx, work, map[string]any{
+			"metadata": map[string]any{"ownerReferences": had.Owners, "annotations": map[string]any{workv1.AnnotationKept: nil}},
+			"spec":     map[string]any{"deleteOption": replaceOption(had.DeleteOption)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceOption returns a merge patch that replaces the delete option.
@@ -311,10 +284,7 @@ func (k *keeper) patch(ctx context.Context, work *workv1.ManifestWork, change ma
 		return fmt.Errorf("encoding the delete option: %w", err)
 	}
 	_, err = k.client.Resource(manifestWorks).Namespace(work.Namespace).Patch(ctx, work.Name, types.MergePatchType, body, metav1.PatchOptions{})
-	if err != nil && !isMissing(err) {
-		return fmt.Errorf("changing the delete option of manifestwork %s/%s: %w", work.Namespace, work.Name, err)
-	}
-	return nil
+	return failed("changing the delete option of manifestwork "+work.Namespace+"/"+work.Name, notFoundIsNil(err))
 }
 
 // orphansAll reports whether a work leaves all its objects when it is deleted.
@@ -349,20 +319,15 @@ func AppliedObjects(work *workv1.ManifestWork) int {
 
 // result summarizes the works by cluster.
 func (k *keeper) result() []KeptCluster {
-	sums := map[string]*KeptCluster{}
+	sums := map[string]KeptCluster{}
 	for _, work := range k.seen {
-		sum := sums[work.cluster]
-		if sum == nil {
-			sum = &KeptCluster{Cluster: work.cluster, Confirmed: true}
-			sums[work.cluster] = sum
-		}
-		sum.Works++
-		sum.Objects += work.objects
-		sum.Confirmed = sum.Confirmed && work.confirmed
+		sum, known := sums[work.cluster]
+		sums[work.cluster] = KeptCluster{Cluster: work.cluster, Works: sum.Works + 1, Objects: sum.Objects + work.objects,
+			Confirmed: work.confirmed && (sum.Confirmed || !known)}
 	}
 	out := []KeptCluster{}
 	for _, cluster := range slices.Sorted(maps.Keys(sums)) {
-		out = append(out, *sums[cluster])
+		out = append(out, sums[cluster])
 	}
 	return out
 }
@@ -383,24 +348,4 @@ func describePending(pending map[string][]string) string {
 		out = append(out, fmt.Sprintf("%s (%s)", cluster, text))
 	}
 	return "agents to let go of what works applied: " + strings.Join(out, ", ")
-}
-
-// eachPage lists all objects, page by page.
-func eachPage(ctx context.Context, api dynamic.ResourceInterface, visit func([]unstructured.Unstructured) error) error {
-	o := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := api.List(ctx, o)
-		if isMissing(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing: %w", err)
-		}
-		if err := visit(page.Items); err != nil {
-			return err
-		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return nil
-		}
-	}
 }

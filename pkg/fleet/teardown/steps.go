@@ -5,14 +5,12 @@ package teardown
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,10 +19,10 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // What the hub process creates, by name.
@@ -111,7 +109,10 @@ type hubRemoval struct {
 }
 
 func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
-	o.complete()
+	o.AgentPatience = cmp.Or(o.AgentPatience, keepPatience)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
 	keeping := KeepOptions{Patience: -1, Clock: o.Clock}
 	if o.Force {
 		keeping.Patience = o.AgentPatience
@@ -128,35 +129,30 @@ func (h *hubRemoval) rest(ctx context.Context) (string, error) {
 }
 
 func (h *hubRemoval) admission(ctx context.Context) (string, error) {
-	var errs []error
-	for _, name := range hubMutating {
-		errs = append(errs, reconcile.Delete(ctx, h.client, reconcile.Target{Resource: mutatingWebhooks, Name: name}))
-	}
-	for _, name := range hubValidating {
-		errs = append(errs, reconcile.Delete(ctx, h.client, reconcile.Target{Resource: validatingWebhooks, Name: name}))
-	}
-	return "", errors.Join(errs...)
+	return "", errors.Join(removeNamed(ctx, h.client, mutatingWebhooks, "", hubMutating...),
+		removeNamed(ctx, h.client, validatingWebhooks, "", hubValidating...))
 }
 
 // conversion removes the webhook from the add-on APIs; from then on objects are read in the
 // version they are stored in.
 func (h *hubRemoval) conversion(ctx context.Context) (string, error) {
+	api := h.client.Resource(definitions)
 	for _, name := range hubConverted {
-		live, err := h.client.Resource(hubDefinitions).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		live, err := get(ctx, api, name, "definition "+name)
 		if err != nil {
-			return "", fmt.Errorf("reading definition %s: %w", name, err)
+			return "", err
+		}
+		if live == nil {
+			continue
 		}
 		strategy, _, _ := unstructured.NestedString(live.Object, "spec", "conversion", "strategy")
 		if strategy != "Webhook" {
 			continue
 		}
 		patch := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-		if _, err := h.client.Resource(hubDefinitions).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil &&
-			!apierrors.IsNotFound(err) {
-			return "", fmt.Errorf("ending the conversion of %s: %w", name, err)
+		_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err := failed("ending the conversion of "+name, notFoundIsNil(err)); err != nil {
+			return "", err
 		}
 	}
 	return "", nil
@@ -164,16 +160,16 @@ func (h *hubRemoval) conversion(ctx context.Context) (string, error) {
 
 // clusters deletes all ManagedClusters with what belongs to them.
 func (h *hubRemoval) clusters(ctx context.Context) (string, error) {
-	list, err := h.list(ctx, managedClusters, "")
-	if err != nil || len(list) == 0 {
+	all, err := list(ctx, h.client, managedClusters, "", "")
+	if err != nil || len(all) == 0 {
 		return "", err
 	}
 	held := ""
-	for i := range list {
-		if err := h.delete(ctx, managedClusters, &list[i]); err != nil {
+	for _, mc := range all {
+		if err := remove(ctx, h.client, managedClusters, mc); err != nil {
 			return "", err
 		}
-		content, err := h.clusterContent(ctx, list[i].GetName())
+		content, err := h.deleteAll(ctx, mc.GetName(), managedAddOns, manifestWorks)
 		if err != nil {
 			return "", err
 		}
@@ -181,62 +177,37 @@ func (h *hubRemoval) clusters(ctx context.Context) (string, error) {
 			held = cmp.Or(held, content)
 			continue
 		}
-		if err := dropFinalizers(ctx, h.client.Resource(managedClusters), list[i].GetName(),
+		if err := h.dropFinalizers(ctx, managedClusters, "", mc.GetName(),
 			clusterv1.FinalizerAPIResourceCleanup, clusterv1.FinalizerResourceCleanup); err != nil {
 			return "", err
 		}
 	}
-	if list, err = h.list(ctx, managedClusters, ""); err != nil || len(list) == 0 {
+	if all, err = list(ctx, h.client, managedClusters, "", ""); err != nil || len(all) == 0 {
 		return "", err
 	}
-	return cmp.Or(held, describeObjects("ManagedClusters", list)), nil
-}
-
-// clusterContent deletes the add-ons, then the works, of one cluster, and returns what is
-// left.
-func (h *hubRemoval) clusterContent(ctx context.Context, cluster string) (string, error) {
-	for _, resource := range []schema.GroupVersionResource{managedAddOns, manifestWorks} {
-		left, err := h.deleteAll(ctx, resource, cluster)
-		if err != nil {
-			return "", err
-		}
-		if len(left) > 0 {
-			return describeObjects(resource.Resource, left), nil
-		}
-	}
-	return "", nil
+	return cmp.Or(held, describeObjects("ManagedClusters", all)), nil
 }
 
 // leftovers deletes what is in no cluster's namespace.
 func (h *hubRemoval) leftovers(ctx context.Context) (string, error) {
-	for _, resource := range []schema.GroupVersionResource{manifestWorkReplica, managedAddOns, manifestWorks} {
-		left, err := h.deleteAll(ctx, resource, metav1.NamespaceAll)
-		if err != nil {
-			return "", err
-		}
-		if len(left) > 0 {
-			return describeObjects(resource.Resource, left), nil
-		}
-	}
-	return "", nil
+	return h.deleteAll(ctx, metav1.NamespaceAll, manifestWorkReplica, managedAddOns, manifestWorks)
 }
 
 // rights removes the roles and bindings of agents, including those of add-ons.
 func (h *hubRemoval) rights(ctx context.Context) (string, error) {
-	for _, resource := range []schema.GroupVersionResource{hubRoleBindings, hubClusterBindings, hubClusterRoles} {
-		list, err := h.listLabelled(ctx, resource, clusterv1.LabelClusterName)
+	for _, resource := range []schema.GroupVersionResource{roleBindings, clusterBindings, clusterRoles} {
+		found, err := list(ctx, h.client, resource, "", clusterv1.LabelClusterName)
 		if err != nil {
 			return "", err
 		}
-		for i := range list {
-			o := &list[i]
-			if !strings.HasPrefix(o.GetName(), clusterv1.RolePrefixManagedCluster) {
+		for _, u := range found {
+			if !strings.HasPrefix(u.GetName(), clusterv1.RolePrefixManagedCluster) {
 				continue
 			}
-			if err := h.delete(ctx, resource, o); err != nil {
+			if err := remove(ctx, h.client, resource, u); err != nil {
 				return "", err
 			}
-			if err := dropFinalizers(ctx, h.client.Resource(resource).Namespace(o.GetNamespace()), o.GetName(), clusterv1.FinalizerManifestWorkCleanup); err != nil {
+			if err := h.dropFinalizers(ctx, resource, u.GetNamespace(), u.GetName(), clusterv1.FinalizerManifestWorkCleanup); err != nil {
 				return "", err
 			}
 		}
@@ -253,15 +224,15 @@ func (h *hubRemoval) profiles(ctx context.Context) (string, error) {
 // its objects.
 func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 	for _, name := range hubCRDs {
-		if err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubDefinitions, Name: name}); err != nil {
+		if err := removeNamed(ctx, h.client, definitions, "", name); err != nil {
 			return "", err
 		}
-		live, err := h.client.Resource(hubDefinitions).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			return "API " + name + " to go with its objects", h.nudge(ctx, live)
+		live, err := get(ctx, h.client.Resource(definitions), name, "definition "+name)
+		if err != nil {
+			return "", err
 		}
-		if !apierrors.IsNotFound(err) {
-			return "", fmt.Errorf("reading definition %s: %w", name, err)
+		if live != nil {
+			return "API " + name + " to go with its objects", h.nudge(ctx, live)
 		}
 	}
 	return "", nil
@@ -272,19 +243,15 @@ func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 // forever for the next change of the definition.
 func (h *hubRemoval) nudge(ctx context.Context, definition *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	failed := slices.ContainsFunc(conditions, func(c any) bool {
+	if !slices.ContainsFunc(conditions, func(c any) bool {
 		m, ok := c.(map[string]any)
 		return ok && m["type"] == "Terminating" && m["reason"] == "InstanceDeletionFailed"
-	})
-	if !failed {
+	}) {
 		return nil
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotationRetry, definition.GetResourceVersion())
-	_, err := h.client.Resource(hubDefinitions).Patch(ctx, definition.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("trying again to remove definition %s: %w", definition.GetName(), err)
-	}
-	return nil
+	_, err := h.client.Resource(definitions).Patch(ctx, definition.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return failed("trying again to remove definition "+definition.GetName(), notFoundIsNil(err))
 }
 
 // annotationRetry changes with every retry of the removal of a definition.
@@ -293,54 +260,50 @@ const annotationRetry = "operator.open-cluster-management.io/removal-retry"
 // certificates deletes the certificates. They are deleted with their namespace when that is
 // being deleted: then the hub process has no rights in it any more.
 func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
-	live, err := h.client.Resource(hubNamespaces).Get(ctx, operatorv1.NamespaceHub, metav1.GetOptions{})
-	if isMissing(err) || err == nil && live.GetDeletionTimestamp() != nil {
-		return "", nil
+	live, err := get(ctx, h.client.Resource(namespaces), operatorv1.NamespaceHub, "namespace "+operatorv1.NamespaceHub)
+	if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("reading namespace %s: %w", operatorv1.NamespaceHub, err)
-	}
-	var errs []error
-	for _, name := range hubMadeSecrets {
-		errs = append(errs, reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubSecrets, Namespace: operatorv1.NamespaceHub, Name: name}))
-	}
-	errs = append(errs, reconcile.Delete(ctx, h.client,
-		reconcile.Target{Resource: hubConfigMaps, Namespace: operatorv1.NamespaceHub, Name: operatorv1.ConfigMapCABundle}))
-	return "", errors.Join(errs...)
+	return "", errors.Join(removeNamed(ctx, h.client, secrets, operatorv1.NamespaceHub, hubMadeSecrets...),
+		removeNamed(ctx, h.client, configMaps, operatorv1.NamespaceHub, operatorv1.ConfigMapCABundle))
 }
 
 // components removes the namespace of the certificates. A caller without the right to recreate
 // it has no right to delete it either, and leaves it.
 func (h *hubRemoval) components(ctx context.Context) (string, error) {
-	waiting, err := hubNamespaceGone(ctx, h.client, operatorv1.NamespaceHub, h.o.ClusterManager)
+	waiting, err := h.namespaceGone(ctx, operatorv1.NamespaceHub)
 	if apierrors.IsForbidden(err) {
 		return "", nil
 	}
 	return waiting, err
 }
 
-// deleteAll deletes the objects of a resource and returns those that still exist.
-func (h *hubRemoval) deleteAll(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
-	list, err := h.list(ctx, resource, namespace)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		if err := h.delete(ctx, resource, &list[i]); err != nil {
-			return nil, err
+// deleteAll deletes the objects of the resources, each resource when nothing is left of the one
+// before it, and returns what is left.
+func (h *hubRemoval) deleteAll(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) (string, error) {
+	for _, resource := range resources {
+		all, err := list(ctx, h.client, resource, namespace, "")
+		if err != nil {
+			return "", err
 		}
-		mine := h.releases(resource, list[i].GetNamespace())
-		if len(mine) == 0 {
+		for _, u := range all {
+			if err := remove(ctx, h.client, resource, u); err != nil {
+				return "", err
+			}
+			if mine := h.releases(resource, u.GetNamespace()); len(mine) > 0 {
+				if err := h.dropFinalizers(ctx, resource, u.GetNamespace(), u.GetName(), mine...); err != nil {
+					return "", err
+				}
+			}
+		}
+		if len(all) == 0 {
 			continue
 		}
-		if err := dropFinalizers(ctx, h.client.Resource(resource).Namespace(list[i].GetNamespace()), list[i].GetName(), mine...); err != nil {
-			return nil, err
+		if all, err = list(ctx, h.client, resource, namespace, ""); err != nil || len(all) > 0 {
+			return describeObjects(resource.Resource, all), err
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	return h.list(ctx, resource, namespace)
+	return "", nil
 }
 
 // releases returns the finalizers that nothing will remove: those of the hub's own loops,
@@ -365,82 +328,31 @@ var addOnFinalizers = []string{
 	addonv1alpha1.DeprecatedFinalizerPreDelete, addonv1alpha1.DeprecatedFinalizerHostingPreDelete, addonv1alpha1.DeprecatedFinalizerHostingManifests,
 }
 
-// delete deletes the object that was read.
-func (h *hubRemoval) delete(ctx context.Context, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
-	if o.GetDeletionTimestamp() != nil {
-		return nil
+// dropFinalizers removes the named finalizers from an object that is being deleted.
+func (h *hubRemoval) dropFinalizers(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, finalizers ...string) error {
+	api := h.client.Resource(resource).Namespace(namespace)
+	live, err := get(ctx, api, name, name)
+	if err != nil || live == nil || live.GetDeletionTimestamp() == nil {
+		return err
 	}
-	return reconcile.Delete(ctx, h.client, reconcile.Target{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()})
-}
-
-// list returns all objects of a resource; a resource that is not served has none.
-func (h *hubRemoval) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
-	list, err := h.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
-	}
-	return list.Items, nil
-}
-
-func (h *hubRemoval) listLabelled(ctx context.Context, resource schema.GroupVersionResource, selector string) ([]unstructured.Unstructured, error) {
-	list, err := h.client.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
-	}
-	return list.Items, nil
-}
-
-// isMissing reports whether an object, or its whole kind, does not exist.
-func isMissing(err error) bool { return apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) }
-
-// dropFinalizers removes the named finalizers from an object that is being deleted. The patch
-// is only valid for the object that was read.
-func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name string, finalizers ...string) error {
-	live, err := api.Get(ctx, name, metav1.GetOptions{})
-	if isMissing(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
-	}
-	kept := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool {
-		return slices.Contains(finalizers, f)
-	})
-	if live.GetDeletionTimestamp() == nil || len(kept) == len(live.GetFinalizers()) {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"finalizers": kept, "uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(),
-	}})
-	if err != nil {
-		return fmt.Errorf("encoding finalizers: %w", err)
-	}
-	_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !isMissing(err) {
-		return fmt.Errorf("releasing %s: %w", name, err)
-	}
-	return nil
+	return failed("releasing "+name, release(ctx, api, live, finalizers...))
 }
 
 // shown is how many names a message lists.
 const shown = 5
 
-// describeObjects lists objects that still exist, and what holds them.
-func describeObjects(kind string, list []unstructured.Unstructured) string {
+// describeObjects lists objects that still exist, and what holds them; "" when there are none.
+func describeObjects(kind string, all []*unstructured.Unstructured) string {
+	if len(all) == 0 {
+		return ""
+	}
 	var out []string
-	for i := range list {
+	for i, o := range all {
 		if i == shown {
-			out = append(out, fmt.Sprintf("and %d more", len(list)-shown))
+			out = append(out, fmt.Sprintf("and %d more", len(all)-shown))
 			break
 		}
-		o := &list[i]
-		name := o.GetName()
-		if o.GetNamespace() != "" {
-			name = o.GetNamespace() + "/" + name
-		}
+		name := strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 		if f := o.GetFinalizers(); len(f) > 0 {
 			name += " (held by " + strings.Join(f, ", ") + ")"
 		}
@@ -449,7 +361,23 @@ func describeObjects(kind string, list []unstructured.Unstructured) string {
 	return kind + " to go: " + strings.Join(out, ", ")
 }
 
-func number(object map[string]any, path ...string) int64 {
-	n, _, _ := unstructured.NestedInt64(object, path...)
-	return n
+var hubProfiles = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
+
+// Profiles deletes the ClusterProfiles that the hub made: those with the hub's manager label,
+// the name of their cluster, and the hub's name in the spec, which is immutable. Other
+// ClusterProfiles and the API stay. It is used when the gate is off or the hub is removed;
+// where the API is not served it does nothing.
+func Profiles(ctx context.Context, client dynamic.Interface) error {
+	var errs []error
+	for p, err := range objects(ctx, client.Resource(hubProfiles), multiclusterv1alpha1.LabelClusterManager+"="+multiclusterv1alpha1.ManagerName) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("listing clusterprofiles: %w", err))
+			break
+		}
+		manager, _, _ := unstructured.NestedString(p.Object, "spec", "clusterManager", "name")
+		if manager == multiclusterv1alpha1.ManagerName && p.GetLabels()[clusterv1.LabelClusterName] == p.GetName() {
+			errs = append(errs, remove(ctx, client, hubProfiles, p))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -40,22 +41,10 @@ func (o *Options) bootstrapToken(ctx context.Context, r *fleet.Run, result *Resu
 		"usage-bootstrap-authentication": encode("true"), "usage-bootstrap-signing": encode("true"),
 		"description": encode("lets a cluster ask to join the hub"),
 	}
-	if o.Reads() {
-		result.Items = append(result.Items, fleet.Change{Object: fleet.Redact(u), Action: fleet.Created})
-		return nil
-	}
-	client := o.Hub.Client.Resource(fleet.Secrets).Namespace(u.GetNamespace())
-	if _, err := client.Create(ctx, u, metav1.CreateOptions{FieldManager: fleet.FieldManager}); err != nil {
-		return fleet.Explain("making the bootstrap token", o.Hub, err)
-	}
-	result.Token = result.ID + "." + secret
-	if err := o.awaitAccepted(ctx, r, result); err != nil {
-		_ = client.Delete(context.WithoutCancel(ctx), u.GetName(), metav1.DeleteOptions{})
-		result.Token = ""
-		return err
-	}
-	result.Items = append(result.Items, fleet.Change{Object: fleet.Reference(u), Action: fleet.Created})
-	return nil
+	return o.store(ctx, u, "making the bootstrap token", result, func(*unstructured.Unstructured) error {
+		result.Token = result.ID + "." + secret
+		return o.awaitAccepted(ctx, r, result)
+	})
 }
 
 // awaitAccepted waits until the API server accepts the token; bootstrap tokens may be disabled there.

@@ -4,6 +4,9 @@ package token
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,11 +19,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// whoAmI asks the API server for the caller's user name. Nothing is stored.
+// review sends a review, of which nothing is stored, and returns the API server's answer.
+func review(ctx context.Context, c *fleet.Cluster, resource schema.GroupVersionResource, kind string,
+	content map[string]any) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
+	return c.Client.Resource(resource).Create(ctx, u, metav1.CreateOptions{})
+}
+
+// whoAmI asks the API server for the caller's user name.
 func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
-	review := &unstructured.Unstructured{Object: map[string]any{}}
-	review.SetGroupVersionKind(schema.GroupVersionKind{Group: fleet.SelfReviews.Group, Version: fleet.SelfReviews.Version, Kind: "SelfSubjectReview"})
-	answer, err := c.Client.Resource(fleet.SelfReviews).Create(ctx, review, metav1.CreateOptions{})
+	answer, err := review(ctx, c, fleet.SelfReviews, "SelfSubjectReview", map[string]any{})
 	if err != nil {
 		return "", err
 	}
@@ -28,29 +37,28 @@ func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
 	return user, nil
 }
 
-// right is one thing that a token must be allowed to do.
-type right struct{ group, resource, verb string }
-
 // joinRights are the rights that an agent needs to ask to join.
-var joinRights = []right{
-	{fleet.ManagedClusters.Group, "managedclusters", "create"}, {fleet.ManagedClusters.Group, "managedclusters", "get"},
-	{fleet.SigningRequests.Group, "certificatesigningrequests", "create"}, {fleet.SigningRequests.Group, "certificatesigningrequests", "get"},
-	{fleet.SigningRequests.Group, "certificatesigningrequests", "list"}, {fleet.SigningRequests.Group, "certificatesigningrequests", "watch"},
+var joinRights = []struct {
+	resource schema.GroupVersionResource
+	verbs    []string
+}{
+	{fleet.ManagedClusters, []string{"create", "get"}},
+	{fleet.SigningRequests, []string{"create", "get", "list", "watch"}},
 }
 
-// missingRights returns the rights that the caller does not have.
-func missingRights(ctx context.Context, c *fleet.Cluster, want []right) ([]string, error) {
+// missingRights returns those of joinRights that the caller does not have.
+func missingRights(ctx context.Context, c *fleet.Cluster) ([]string, error) {
 	var out []string
-	for _, w := range want {
-		review := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"resourceAttributes": map[string]any{"group": w.group, "resource": w.resource, "verb": w.verb}}}}
-		review.SetGroupVersionKind(schema.GroupVersionKind{Group: fleet.AccessReviews.Group, Version: fleet.AccessReviews.Version, Kind: "SelfSubjectAccessReview"})
-		answer, err := c.Client.Resource(fleet.AccessReviews).Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("asking for rights: %w", err)
-		}
-		if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
-			out = append(out, w.verb+" "+w.resource)
+	for _, right := range joinRights {
+		for _, verb := range right.verbs {
+			answer, err := review(ctx, c, fleet.AccessReviews, "SelfSubjectAccessReview", map[string]any{"spec": map[string]any{
+				"resourceAttributes": map[string]any{"group": right.resource.Group, "resource": right.resource.Resource, "verb": verb}}})
+			if err != nil {
+				return nil, fmt.Errorf("asking for rights: %w", err)
+			}
+			if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
+				out = append(out, verb+" "+right.resource.Resource)
+			}
 		}
 	}
 	return out, nil
@@ -70,7 +78,7 @@ func Usable(ctx context.Context, hub *fleet.Cluster, onlyReads bool) error {
 	if err != nil {
 		return Rejected(hub, err)
 	}
-	missing, err := missingRights(ctx, hub, joinRights)
+	missing, err := missingRights(ctx, hub)
 	if err != nil {
 		return Rejected(hub, err)
 	}
@@ -115,4 +123,52 @@ func whyRejected(token string) string {
 		return unknown
 	}
 	return unknown + "; according to its claims it " + fleet.OneLine(strings.Join(said, ", "))
+}
+
+// claims are the claims of a service account token.
+type claims struct {
+	ID        string    `json:"jti"`
+	Issuer    string    `json:"iss"`
+	Audiences audiences `json:"aud"`
+	Expires   float64   `json:"exp"`
+}
+
+// audiences of a token: one, or a list.
+type audiences []string
+
+// UnmarshalJSON reads both forms.
+func (a *audiences) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*a = audiences{one}
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(a))
+}
+
+// claimsOf decodes a token without verifying it.
+func claimsOf(token string) (claims, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return claims{}, errors.New("the API server's token is not a JWT")
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return claims{}, errors.New("the API server's token cannot be read")
+	}
+	var out claims
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return claims{}, errors.New("the claims of the API server's token cannot be read")
+	}
+	return out, nil
+}
+
+// credentialID returns the credential id that the API server derives from a service account
+// token. Servers before 1.30 have none; then it is empty.
+func credentialID(token string) (string, error) {
+	said, err := claimsOf(token)
+	if err != nil || said.ID == "" {
+		return "", err
+	}
+	return "JTI=" + said.ID, nil
 }

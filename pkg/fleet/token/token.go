@@ -3,8 +3,8 @@
 package token
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -79,10 +79,13 @@ func (t Result) Kubeconfig() ([]byte, error) { return trust.BootstrapKubeconfig(
 func Create(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
+	o.TTL = cmp.Or(o.TTL, DefaultTTL)
+	if o.Uses != 0 {
+		if err := CheckUses(o.Uses, o.Bootstrap); err != nil {
+			return Result{}, err
+		}
 	}
-	if err := o.check(); err != nil {
+	if err := Check(o.TTL, o.Cluster); err != nil {
 		return Result{}, err
 	}
 	endpoint, hash, err := trust.OfHub(ctx, o.Hub)
@@ -110,15 +113,6 @@ func Create(ctx context.Context, o Options) (Result, error) {
 	return result, nil
 }
 
-func (o *Options) check() error {
-	if o.Uses != 0 {
-		if err := CheckUses(o.Uses, o.Bootstrap); err != nil {
-			return err
-		}
-	}
-	return Check(o.TTL, o.Cluster)
-}
-
 // Check returns why there can be no token with this lifetime and cluster; an empty cluster
 // means any. It sends no request.
 func Check(ttl time.Duration, cluster string) error {
@@ -135,26 +129,9 @@ func Check(ttl time.Duration, cluster string) error {
 // serviceAccountToken creates a token of the bootstrap service account that is bound to a
 // Secret of its own.
 func (o *Options) serviceAccountToken(ctx context.Context, _ *fleet.Run, result *Result) error {
-	ns := operatorv1.NamespaceOperator
-	secret := o.tokenSecret(result)
-	if o.Reads() {
-		result.Items = append(result.Items, fleet.Change{Object: fleet.Redact(secret), Action: fleet.Created})
-		return nil
-	}
-	stored, err := o.Hub.Client.Resource(fleet.Secrets).Namespace(ns).Create(ctx, secret, metav1.CreateOptions{FieldManager: fleet.FieldManager})
-	if err != nil {
-		return fleet.Explain("making the token's secret", o.Hub, err)
-	}
-	if err := o.requestToken(ctx, stored, result); err != nil {
-		_ = o.Hub.Client.Resource(fleet.Secrets).Namespace(ns).Delete(context.WithoutCancel(ctx), stored.GetName(), metav1.DeleteOptions{})
-		var plain *fleet.Error
-		if errors.As(err, &plain) {
-			return err
-		}
-		return fleet.Explain("requesting a token", o.Hub, err)
-	}
-	result.Items = append(result.Items, fleet.Change{Object: fleet.Reference(stored), Action: fleet.Created})
-	return nil
+	return o.store(ctx, o.tokenSecret(result), "making the token's secret", result, func(stored *unstructured.Unstructured) error {
+		return fleet.Explain("requesting a token", o.Hub, o.requestToken(ctx, stored, result))
+	})
 }
 
 func (o *Options) tokenSecret(result *Result) *unstructured.Unstructured {
@@ -173,6 +150,27 @@ func (o *Options) tokenSecret(result *Result) *unstructured.Unstructured {
 	}
 	u.Object["data"] = data
 	return u
+}
+
+// store creates the Secret of a token and makes the token usable; if that fails, it deletes the
+// Secret.
+func (o *Options) store(ctx context.Context, secret *unstructured.Unstructured, doing string, result *Result,
+	use func(*unstructured.Unstructured) error) error {
+	if o.Reads() {
+		result.Items = append(result.Items, fleet.Change{Object: fleet.Redact(secret), Action: fleet.Created})
+		return nil
+	}
+	client := o.Hub.Client.Resource(fleet.Secrets).Namespace(secret.GetNamespace())
+	stored, err := client.Create(ctx, secret, metav1.CreateOptions{FieldManager: fleet.FieldManager})
+	if err != nil {
+		return fleet.Explain(doing, o.Hub, err)
+	}
+	if err := use(stored); err != nil {
+		_ = client.Delete(context.WithoutCancel(ctx), stored.GetName(), metav1.DeleteOptions{})
+		return err
+	}
+	result.Items = append(result.Items, fleet.Change{Object: fleet.Reference(stored), Action: fleet.Created})
+	return nil
 }
 
 // requestToken requests the token and writes its credential id into the Secret, by which
@@ -208,12 +206,10 @@ func (o *Options) requestToken(ctx context.Context, secret *unstructured.Unstruc
 	data := change.Object["data"].(map[string]any)
 	data[clusterv1.JoinTokenKeyCredentialID] = encode(id)
 	data[clusterv1.JoinTokenKeyExpiration] = encode(result.Expires.UTC().Format(time.RFC3339))
-	if _, err := o.Hub.Client.Resource(fleet.Secrets).Namespace(secret.GetNamespace()).Update(ctx, change,
-		metav1.UpdateOptions{FieldManager: fleet.FieldManager}); err != nil {
-		return err
-	}
 	result.Token = token
-	return nil
+	client := o.Hub.Client.Resource(fleet.Secrets).Namespace(secret.GetNamespace())
+	_, err = client.Update(ctx, change, metav1.UpdateOptions{FieldManager: fleet.FieldManager})
+	return err
 }
 
 // expiryOf returns when the token expires according to the API server, which may be configured to

@@ -144,18 +144,19 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	if err != nil {
 		return fleet.Explain("reading namespace "+u.Name, u.Hub, err)
 	}
-	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
-		u.Remark("namespace "+u.Name, "stays: it was not made for the cluster")
+	stays := func(why string) error {
+		u.Remark("namespace "+u.Name, "stays"+why)
 		return nil
+	}
+	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
+		return stays(": it was not made for the cluster")
 	}
 	foreign, err := u.foreignObjects(ctx)
 	if err != nil {
-		u.Remark("namespace "+u.Name, "stays, because its content cannot be listed: "+fleet.OneLine(err.Error()))
-		return nil
+		return stays(", because its content cannot be listed: " + fleet.OneLine(err.Error()))
 	}
 	if len(foreign) > 0 {
-		u.Remark("namespace "+u.Name, "stays: it holds "+fleet.Listed(foreign))
-		return nil
+		return stays(": it holds " + fleet.Listed(foreign))
 	}
 	if err := fleet.Remove(ctx, u.Hub, ns); err != nil {
 		return fleet.Explain("deleting namespace "+u.Name, u.Hub, err)

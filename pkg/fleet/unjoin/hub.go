@@ -51,12 +51,11 @@ func (u *unjoin) keepObjects(ctx context.Context) error {
 func (u *unjoin) stayingWorks(works []unstructured.Unstructured) []AppliedWork {
 	var out []AppliedWork
 	for i := range works {
-		work, err := typed.FromUnstructured[workv1.ManifestWork](&works[i])
-		if err != nil {
-			out = append(out, AppliedWork{Work: works[i].GetName()}) // it stays, with whatever it has applied
-			continue
+		w := AppliedWork{Work: works[i].GetName()}
+		if work, err := typed.FromUnstructured[workv1.ManifestWork](&works[i]); err == nil {
+			w.Objects = teardown.AppliedObjects(work)
 		}
-		out = append(out, AppliedWork{Work: work.Name, Objects: teardown.AppliedObjects(work)})
+		out = append(out, w) // a work that cannot be read stays too, with whatever it has applied
 	}
 	return out
 }

@@ -126,14 +126,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := u.readState(ctx); err != nil {
 		return u.result, err
 	}
-	if u.agent == nil && u.mc == nil && len(u.remnants) == 0 {
+	if u.mc == nil && !u.hasAgent() {
 		return u.result, nil
 	}
 	if err := u.check(); err != nil {
 		return u.result, err
 	}
-	u.plan()
-	if o.Reads() {
+	if u.plan(); o.Reads() {
 		return u.result, nil
 	}
 	if o.Confirm != nil {
@@ -167,14 +166,12 @@ func (u *unjoin) readState(ctx context.Context) error {
 		if _, err := fleet.ServerVersion(ctx, u.Spoke); err != nil {
 			return err
 		}
-		if err := u.findAgent(ctx); err != nil {
-			return err
+		err := u.findAgent(ctx)
+		if err == nil && u.agent == nil {
+			u.remnants, err = u.leftBehind(ctx, false)
 		}
-		if u.agent == nil {
-			var err error
-			if u.remnants, err = u.leftBehind(ctx, false); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		if err := u.readApplied(ctx); err != nil {
 			return err
@@ -183,13 +180,12 @@ func (u *unjoin) readState(ctx context.Context) error {
 	if u.Hub == nil {
 		return nil
 	}
-	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, fleet.ManagedClusters, "", u.Name)
-	switch {
-	case err == nil:
-		u.mc = mc
-	case fleet.IsNoKind(err):
+	var err error
+	u.mc, err = typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, fleet.ManagedClusters, "", u.Name)
+	if fleet.IsNoKind(err) {
 		return u.notHubError()
-	case !apierrors.IsNotFound(err):
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fleet.Explain("reading managedcluster "+u.Name, u.Hub, err)
 	}
 	u.works, err = fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: fleet.ManifestWorks, Namespace: u.Name})
@@ -236,14 +232,17 @@ func (u *unjoin) klusterlet() string {
 	return cmp.Or(u.Klusterlet, operatorv1.DefaultKlusterletName)
 }
 
-func (u *unjoin) readApplied(ctx context.Context) error {
+// appliedWorks lists what works have applied; a cluster that does not serve the kind has none.
+func (u *unjoin) appliedWorks(ctx context.Context) ([]workv1.AppliedManifestWork, error) {
 	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return nil, nil
 	}
-	if err != nil {
-		return fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
-	}
+	return list, fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
+}
+
+func (u *unjoin) readApplied(ctx context.Context) error {
+	list, err := u.appliedWorks(ctx)
 	for _, w := range list {
 		if u.agent != nil && w.Spec.AgentID != "" && w.Spec.AgentID != string(u.agent.UID) {
 			continue
@@ -251,7 +250,7 @@ func (u *unjoin) readApplied(ctx context.Context) error {
 		u.result.Applied = append(u.result.Applied,
 			AppliedWork{Name: w.Name, Work: w.Spec.ManifestWorkName, Objects: len(w.Status.AppliedResources), Finalizers: w.Finalizers})
 	}
-	return nil
+	return err
 }
 
 // check refuses what would do harm.
@@ -284,17 +283,17 @@ func (u *unjoin) hubContext() string {
 
 func (u *unjoin) plan() {
 	u.result.Action = fleet.Deleted
+	deleted := func(kind schema.GroupVersionKind, name string) {
+		u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Named(kind, "", name), Action: fleet.Deleted})
+	}
 	if u.mc != nil {
-		u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", u.Name),
-			Action: fleet.Deleted})
+		deleted(clusterv1.GroupVersion.WithKind("ManagedCluster"), u.Name)
 	}
 	if u.agent != nil {
-		u.result.Items = append(u.result.Items,
-			fleet.Change{Object: fleet.Named(operatorv1.GroupVersion.WithKind("Klusterlet"), "", u.agent.Name), Action: fleet.Deleted},
-			fleet.Change{Object: fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", u.agentNamespace()), Action: fleet.Deleted})
-	} else if len(u.remnants) > 0 {
-		u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "",
-			u.agentNamespace()), Action: fleet.Deleted})
+		deleted(operatorv1.GroupVersion.WithKind("Klusterlet"), u.agent.Name)
+	}
+	if u.hasAgent() {
+		deleted(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, u.agentNamespace())
 	}
 }
 
@@ -333,24 +332,22 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 	u.Step("agent removed")
 	patience := agentPatience
 	if u.agentTrouble(ctx) != nil {
-		// No agent is left to do its part.
-		patience = 0
+		patience = 0 // no agent is left to do its part
 	}
-	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.klusterlet(), Namespace: u.agentNamespace(),
-		Patience: patience, Progress: u.Detail})
-	if err != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return ctx.Err()
-		}
-		if ctx.Err() != nil {
-			return &fleet.Error{Kind: fleet.Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.Given.Timeout, u.Spoke),
-				Cause: fleet.OneLine(err.Error()),
-				Fix:   fleet.Advice("run the same command again; it continues where it stopped"), Err: err}
-		}
-		return fleet.Explain("removing the agent from "+u.Spoke.String(), u.Spoke, err)
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{
+		Klusterlet: u.klusterlet(), Namespace: u.agentNamespace(), Patience: patience, Progress: u.Detail,
+	})
+	switch {
+	case err == nil:
+		u.Done("from " + u.Spoke.Where())
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil:
+		return &fleet.Error{Kind: fleet.Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.Given.Timeout, u.Spoke),
+			Cause: fleet.OneLine(err.Error()), Fix: fleet.Advice("run the same command again; it continues where it stopped"), Err: err}
 	}
-	u.Done("from " + u.Spoke.Where())
-	return nil
+	return fleet.Explain("removing the agent from "+u.Spoke.String(), u.Spoke, err)
 }
 
 // verify returns an error that names what is left on the cluster.
@@ -363,11 +360,16 @@ func (u *unjoin) verify(ctx context.Context) error {
 		return err
 	}
 	if !u.KeepWorks {
-		abandoned, err := u.abandoned(ctx)
+		list, err := u.appliedWorks(ctx)
 		if err != nil {
 			return err
 		}
-		left = append(left, abandoned...)
+		for _, w := range list { // no agent has removed their objects
+			if slices.ContainsFunc(u.result.Applied, func(a AppliedWork) bool { return a.Name == w.Name }) {
+				left = append(left, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", fleet.Many(len(w.Status.AppliedResources), "object"),
+					w.Spec.ManifestWorkName, w.Name))
+			}
+		}
 	}
 	u.result.Leftovers = left
 	if len(left) > 0 {
@@ -391,25 +393,6 @@ func (u *unjoin) leftBehind(ctx context.Context, definitions bool) ([]string, er
 	return slices.DeleteFunc(out, func(name string) bool {
 		return strings.HasPrefix(name, "customresourcedefinition") && !strings.Contains(name, fleet.Klusterlets.GroupResource().String())
 	}), nil
-}
-
-// abandoned returns the works whose objects stay on the cluster because no agent removed them.
-func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
-	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
-	}
-	var out []string
-	for _, w := range list {
-		if slices.ContainsFunc(u.result.Applied, func(a AppliedWork) bool { return a.Name == w.Name }) {
-			out = append(out, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", fleet.Many(len(w.Status.AppliedResources), "object"), w.Spec.ManifestWorkName,
-				w.Name))
-		}
-	}
-	return out, nil
 }
 
 // notHubError is the error for a cluster that is not a hub, or no longer one.

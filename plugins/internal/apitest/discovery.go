@@ -3,13 +3,17 @@
 package apitest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // shortNames are the short names of kinds that tests use.
-var shortNames = map[string][]any{"deployments": {"deploy"}, "configmaps": {"cm"}, "pods": {"po"}, "replicasets": {"rs"}, "namespaces": {"ns"}}
+var shortNames = map[string][]string{"deployments": {"deploy"}, "configmaps": {"cm"}, "pods": {"po"}, "replicasets": {"rs"}, "namespaces": {"ns"}}
 
 // aggregated is the content type of discovery.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -18,49 +22,33 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 func (s *Server) kinds(w http.ResponseWriter, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	groups := map[string]map[string]map[string]any{} // group, version, resource
-	for key, u := range s.objects {
+	var items []apidiscovery.APIGroupDiscovery
+	last := ""
+	for _, key := range slices.Sorted(maps.Keys(s.objects)) { // so groups, versions and resources are together
+		u := s.objects[key]
 		gvk := u.GroupVersionKind()
-		if (gvk.Group == "") != (path == "/api") {
+		collection, _, _ := strings.Cut(key, "|")
+		if (gvk.Group == "") != (path == "/api") || collection == last {
 			continue
 		}
-		if groups[gvk.Group] == nil {
-			groups[gvk.Group] = map[string]map[string]any{}
+		last = collection
+		if n := len(items); n == 0 || items[n-1].Name != gvk.Group {
+			items = append(items, apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: gvk.Group}})
 		}
-		if groups[gvk.Group][gvk.Version] == nil {
-			groups[gvk.Group][gvk.Version] = map[string]any{}
+		group := &items[len(items)-1]
+		if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != gvk.Version {
+			group.Versions = append(group.Versions, apidiscovery.APIVersionDiscovery{Version: gvk.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent})
 		}
-		collection, _, _ := strings.Cut(key, "|")
-		resource := collection[strings.LastIndexByte(collection, '/')+1:]
-		scope := "Cluster"
+		scope := apidiscovery.ScopeCluster
 		if u.GetNamespace() != "" {
-			scope = "Namespaced"
+			scope = apidiscovery.ScopeNamespace
 		}
-		groups[gvk.Group][gvk.Version][resource] = map[string]any{
-			"resource": resource, "singularResource": strings.ToLower(gvk.Kind), "scope": scope, "verbs": []any{"get", "list", "patch"},
-			"responseKind": map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}, "shortNames": shortNames[resource],
-		}
-	}
-	var items []any
-	for _, group := range sorted(groups) {
-		var versions []any
-		for _, version := range sorted(groups[group]) {
-			var resources []any
-			for _, resource := range sorted(groups[group][version]) {
-				resources = append(resources, groups[group][version][resource])
-			}
-			versions = append(versions, map[string]any{"version": version, "freshness": "Current", "resources": resources})
-		}
-		items = append(items, map[string]any{"metadata": map[string]any{"name": group}, "versions": versions})
+		resource := collection[strings.LastIndexByte(collection, '/')+1:]
+		version := &group.Versions[len(group.Versions)-1]
+		version.Resources = append(version.Resources, apidiscovery.APIResourceDiscovery{
+			Resource: resource, SingularResource: strings.ToLower(gvk.Kind), ShortNames: shortNames[resource], Scope: scope,
+			ResponseKind: &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}, Verbs: []string{"get", "list", "patch"},
+		})
 	}
 	answerAs(w, aggregated, http.StatusOK, map[string]any{"apiVersion": "apidiscovery.k8s.io/v2", "kind": "APIGroupDiscoveryList", "items": items})
-}
-
-func sorted[V any](m map[string]V) []string {
-	var out []string
-	for key := range m {
-		out = append(out, key)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -4,7 +4,7 @@ package apitest
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,7 +13,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // pathOf returns the key of an object: COLLECTION|NAMESPACE|NAME.
@@ -25,8 +24,6 @@ func pathOf(u *unstructured.Unstructured) string {
 	}
 	return prefix + "/" + plural.Resource + "|" + u.GetNamespace() + "|" + u.GetName()
 }
-
-func typesUID(n int) types.UID { return types.UID(fmt.Sprintf("%08d", n)) }
 
 // read answers a get, a list or a watch.
 func (s *Server) read(w http.ResponseWriter, q *http.Request, r request) {
@@ -51,9 +48,6 @@ func (s *Server) read(w http.ResponseWriter, q *http.Request, r request) {
 		return selector.Matches(labels.Set(u.GetLabels())) && (name == "" || u.GetName() == name)
 	}
 	prefix := strings.TrimSuffix(r.collection, "|") + "|"
-	if !strings.HasSuffix(r.collection, "|") {
-		prefix = r.collection + "|"
-	}
 	if q.URL.Query().Get("watch") != "" {
 		s.watch(w, q, prefix, wanted)
 		return
@@ -64,23 +58,14 @@ func (s *Server) read(w http.ResponseWriter, q *http.Request, r request) {
 func (s *Server) list(w http.ResponseWriter, prefix string, wanted func(*unstructured.Unstructured) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var keys []string
-	for key, u := range s.objects {
-		if strings.HasPrefix(key, prefix) && wanted(u) {
-			keys = append(keys, key)
+	items := []any{}
+	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+		if u := s.objects[key]; strings.HasPrefix(key, prefix) && wanted(u) {
+			items = append(items, u.Object)
 		}
 	}
-	slices.Sort(keys)
-	items := make([]any, 0, len(keys))
-	for _, key := range keys {
-		items = append(items, s.objects[key].Object)
-	}
-	answer(w, http.StatusOK, map[string]any{
-		"apiVersion": "v1",
-		"kind":       "List",
-		"metadata":   map[string]any{"resourceVersion": strconv.Itoa(s.version)},
-		"items":      items,
-	})
+	answer(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "List", "items": items,
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}})
 }
 
 // watch sends events until the client disconnects.

@@ -3,11 +3,11 @@
 package apitest
 
 import (
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
@@ -56,9 +57,7 @@ func New(t testing.TB, created string, documents ...string) *Server {
 				continue
 			}
 			u := &unstructured.Unstructured{}
-			raw, err := yaml.YAMLToJSON([]byte(document))
-			require.NoError(t, err)
-			require.NoError(t, u.UnmarshalJSON(raw), document)
+			require.NoError(t, yaml.Unmarshal([]byte(document), u), document)
 			s.store(pathOf(u), u)
 		}
 	}
@@ -148,10 +147,9 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "")
 		return
 	}
-	switch q.Method {
-	case http.MethodGet:
+	if q.Method == http.MethodGet {
 		s.read(w, q, r)
-	default:
+	} else {
 		s.change(w, q, r)
 	}
 }
@@ -161,15 +159,13 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 func (s *Server) discovery(w http.ResponseWriter, q *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.Contains(q.URL.Path, "open-cluster") {
-		found := false
-		for key := range s.objects {
-			found = found || strings.Contains(key, "clustermanagers")
-		}
-		if !found {
-			refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "")
-			return
-		}
+	hub := false
+	for key := range s.objects {
+		hub = hub || strings.Contains(key, "clustermanagers")
+	}
+	if !hub && strings.Contains(q.URL.Path, "open-cluster") {
+		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "")
+		return
 	}
 	answer(w, http.StatusOK, map[string]any{"kind": "APIResourceList", "resources": []any{map[string]any{"name": "managedclusters"}}})
 }
@@ -192,11 +188,7 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 		return
 	}
 	var fields map[string]any
-	raw, err := yaml.YAMLToJSON(body)
-	if err == nil {
-		err = json.Unmarshal(raw, &fields)
-	}
-	if err != nil {
+	if err := yaml.Unmarshal(body, &fields); err != nil {
 		refuse(w, http.StatusBadRequest, "BadRequest", err.Error(), r.name)
 		return
 	}
@@ -263,11 +255,9 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 		refuse(w, http.StatusBadRequest, "BadRequest", fmt.Sprintf("admission webhook %q denied the request: it is no such object", webhook), r.name)
 		return
 	}
-	if r.dry {
-		answer(w, http.StatusOK, u.Object)
-		return
+	if !r.dry {
+		s.store(r.key(), u)
 	}
-	s.store(r.key(), u)
 	answer(w, http.StatusOK, u.Object)
 }
 
@@ -306,7 +296,7 @@ func (s *Server) store(key string, u *unstructured.Unstructured) {
 	if s.objects[key] == nil {
 		kind = "ADDED"
 		if u.GetUID() == "" {
-			u.SetUID("uid-" + "0000" + typesUID(s.version))
+			u.SetUID(types.UID(fmt.Sprintf("uid-0000%08d", s.version)))
 		}
 		if created, _, _ := unstructured.NestedString(u.Object, "metadata", "creationTimestamp"); created == "" {
 			_ = unstructured.SetNestedField(u.Object, s.created, "metadata", "creationTimestamp")
@@ -341,10 +331,7 @@ func (s *Server) notify(e event) {
 
 // merged returns base with fields merged into it; null removes a field.
 func merged(base, fields map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range base {
-		out[k] = v
-	}
+	out := maps.Clone(base)
 	for k, v := range fields {
 		b, okB := out[k].(map[string]any)
 		f, okF := v.(map[string]any)

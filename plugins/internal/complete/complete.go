@@ -4,6 +4,7 @@ package complete
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,17 +46,20 @@ func Sets(f *options.Factory) Func { return remote(f, naming.Sets) }
 
 // Placements completes placements: as NAME in the namespace given with -n, otherwise
 // as NAMESPACE/NAME in all namespaces.
-func Placements(f *options.Factory) Func {
+func Placements(f *options.Factory) Func { return placements(f, f.GivenNamespace) }
+
+// AllPlacements completes the placements of all namespaces as NAMESPACE/NAME.
+func AllPlacements(f *options.Factory) Func { return placements(f, func() string { return "" }) }
+
+func placements(f *options.Factory, namespace func() string) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-		return placement.Names(ctx, hub, f.GivenNamespace())
+		return placement.Names(ctx, hub, namespace())
 	})
 }
 
-// AllPlacements completes the placements of all namespaces as NAMESPACE/NAME.
-func AllPlacements(f *options.Factory) Func {
-	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-		return placement.Names(ctx, hub, "")
-	})
+// Targets completes the flags that select managed clusters.
+func Targets(f *options.Factory) options.Words {
+	return options.Words{Clusters: Clusters(f), Sets: Sets(f), Placements: AllPlacements(f)}
 }
 
 // Tokens completes IDs of join tokens.
@@ -74,11 +78,7 @@ func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]s
 		if err != nil {
 			return cobra.AppendActiveHelp(nil, "no context is selected"), cobra.ShellCompDirectiveNoFileComp
 		}
-		parent := cmd.Context()
-		if parent == nil {
-			parent = context.Background()
-		}
-		ctx, cancel := context.WithCancel(parent)
+		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
 		expired := f.UI.Streams.Clock.After(budget)
 		go func() {
@@ -108,11 +108,7 @@ func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]s
 func matching(names, given []string, typed string) []string {
 	var out []string
 	for _, name := range names {
-		taken := false
-		for _, g := range given {
-			taken = taken || g == name
-		}
-		if strings.HasPrefix(name, typed) && !taken {
+		if strings.HasPrefix(name, typed) && !slices.Contains(given, name) {
 			out = append(out, name)
 		}
 	}

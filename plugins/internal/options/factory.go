@@ -3,14 +3,17 @@
 package options
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -83,15 +86,24 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 		return nil, unknownContext(contextName, &raw)
 	}
 	if raw.Clusters[entry.Cluster] == nil {
-		return nil, &fleet.Error{
-			Message: fmt.Sprintf("context %q cannot be used", contextName),
-			Cause:   fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster),
-			Fix:     fleet.Advice("kubectl config view"),
-		}
+		return nil, &fleet.Error{Message: fmt.Sprintf("context %q cannot be used", contextName),
+			Cause: fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster), Fix: fleet.Advice("kubectl config view")}
 	}
 	overrides := f.overrides()
 	overrides.CurrentContext = contextName
 	return f.connect(clientcmd.NewNonInteractiveClientConfig(raw, contextName, overrides, loader.ConfigAccess()), contextName)
+}
+
+// Do checks the flags of a command, opens the cluster of --context, and runs the command on it.
+func (f *Factory) Do(cmd *cobra.Command, check func() error, run func(context.Context, *fleet.Cluster) error) error {
+	if err := check(); err != nil {
+		return err
+	}
+	c, err := f.Cluster("")
+	if err != nil {
+		return err
+	}
+	return run(cmd.Context(), c)
 }
 
 // File opens the cluster of a separate kubeconfig file's current context.
@@ -125,10 +137,7 @@ func (f *Factory) overrides() *clientcmd.ConfigOverrides {
 }
 
 func (f *Factory) selected(raw *clientcmdapi.Config) string {
-	if name := *f.flags.Context; name != "" {
-		return name
-	}
-	return raw.CurrentContext
+	return cmp.Or(*f.flags.Context, raw.CurrentContext)
 }
 
 // inPod reports whether the program runs in a pod with a service account.
@@ -139,14 +148,8 @@ func (f *Factory) inPod() bool {
 
 // Namespace returns the namespace given with -n, or else that of the context.
 func (f *Factory) Namespace() string {
-	if given := f.GivenNamespace(); given != "" {
-		return given
-	}
-	ns, _, err := f.flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil || ns == "" {
-		return "default"
-	}
-	return ns
+	ns, _, _ := f.flags.ToRawKubeConfigLoader().Namespace()
+	return cmp.Or(f.GivenNamespace(), ns, "default")
 }
 
 // GivenNamespace returns the namespace given with -n; empty if none was.
@@ -154,40 +157,23 @@ func (f *Factory) GivenNamespace() string { return *f.flags.Namespace }
 
 // GivenContext returns " --context NAME" as given by the user; empty if none was.
 func (f *Factory) GivenContext() string {
-	if *f.flags.Context == "" {
-		return ""
-	}
-	return " --context " + ui.ShellWord(*f.flags.Context)
+	return ui.ContextFlag(&fleet.Cluster{Context: *f.flags.Context})
 }
 
-// Contexts returns the names of all contexts, sorted.
+// Contexts returns the names of all contexts, sorted; none if the kubeconfig cannot be read.
 func (f *Factory) Contexts() []string {
-	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for name := range raw.Contexts {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
+	raw, _ := f.flags.ToRawKubeConfigLoader().RawConfig()
+	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
 // ContextOf returns the name of the context whose API server has the address server, ""
 // if none has. The selected context wins over others, then the first by name.
 func (f *Factory) ContextOf(server string) string {
-	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ""
-	}
+	raw, _ := f.flags.ToRawKubeConfigLoader().RawConfig()
 	server = strings.TrimSuffix(server, "/")
 	for _, name := range append([]string{f.selected(&raw)}, f.Contexts()...) {
 		c := raw.Contexts[name]
-		if c == nil || raw.Clusters[c.Cluster] == nil {
-			continue
-		}
-		if strings.TrimSuffix(raw.Clusters[c.Cluster].Server, "/") == server {
+		if c != nil && raw.Clusters[c.Cluster] != nil && strings.TrimSuffix(raw.Clusters[c.Cluster].Server, "/") == server {
 			return name
 		}
 	}
@@ -203,23 +189,20 @@ func (f *Factory) Guard(ctx context.Context, err error) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
 	defer cancel()
-	names := f.Contexts()
-	found := make([]bool, len(names))
+	hubs := f.Contexts()
+	hubs = hubs[:min(len(hubs), guardLimit)]
 	var group errgroup.Group
-	for i, name := range names[:min(len(names), guardLimit)] {
+	for i, name := range hubs {
 		group.Go(func() error {
 			c, err := f.Cluster(name)
-			found[i] = err == nil && c.Config.ExecProvider == nil && c.Config.AuthProvider == nil && fleet.IsHub(ctx, c)
+			if err != nil || c.Config.ExecProvider != nil || c.Config.AuthProvider != nil || !fleet.IsHub(ctx, c) {
+				hubs[i] = ""
+			}
 			return nil
 		})
 	}
 	_ = group.Wait()
-	var hubs []string
-	for i, name := range names {
-		if found[i] {
-			hubs = append(hubs, name)
-		}
-	}
+	hubs = slices.DeleteFunc(hubs, func(name string) bool { return name == "" })
 	if len(hubs) > 0 {
 		e.Cause = strings.TrimPrefix(e.Cause+"; ", "; ") + "these contexts are hubs: " + strings.Join(hubs, ", ")
 	}
@@ -233,27 +216,20 @@ const (
 )
 
 func unknownContext(name string, raw *clientcmdapi.Config) error {
-	var names []string
-	for n := range raw.Contexts {
-		names = append(names, n)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(raw.Contexts))
 	e := &fleet.Error{Message: fmt.Sprintf("context %q does not exist", name), Fix: fleet.Advice("kubectl config get-contexts")}
+	if name == "" {
+		e.Message = "no context is selected"
+	}
 	switch {
 	case len(names) == 0:
-		e.Message, e.Cause, e.Fix = "no context is selected", "the kubeconfig is empty or missing",
-			fleet.Advice("set KUBECONFIG, or name a file by --kubeconfig")
-		if name != "" {
-			e.Message = fmt.Sprintf("context %q does not exist", name)
-		}
+		e.Cause, e.Fix = "the kubeconfig is empty or missing", fleet.Advice("set KUBECONFIG, or name a file by --kubeconfig")
 	case name == "":
-		e.Message, e.Cause = "no context is selected", "the kubeconfig has no current-context"
-		e.Fix = fleet.Advice("choose one by --context: " + strings.Join(names, ", "))
+		e.Cause, e.Fix = "the kubeconfig has no current-context", fleet.Advice("choose one by --context: "+strings.Join(names, ", "))
 	default:
+		e.Cause = "the kubeconfig has: " + strings.Join(names, ", ")
 		if near := naming.Nearest(name, names); near != "" {
 			e.Cause = fmt.Sprintf("did you mean %q?", near)
-		} else {
-			e.Cause = "the kubeconfig has: " + strings.Join(names, ", ")
 		}
 	}
 	return e

@@ -4,6 +4,7 @@ package options
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,51 +50,39 @@ func (f *Files) Sources(u *ui.UI) ([]manifest.Source, error) {
 		return []manifest.Source{source}, err
 	}
 	var out []manifest.Source
-	stdin := false
-	for _, name := range f.Files {
-		switch {
-		case name == "-" && stdin:
+	for i, name := range f.Files {
+		if name == "-" && slices.Index(f.Files, name) < i {
 			return nil, Usage("-f - is given twice", "standard input can be read only once")
-		case name == "-" || strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://"):
-			stdin = stdin || name == "-"
-			source, err := Text(u, "-f", name)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, source)
-		default:
-			found, err := f.walk(u, name)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, found...)
 		}
+		found, err := f.read(u, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
 	return out, nil
 }
 
-func (f *Files) walk(u *ui.UI, name string) ([]manifest.Source, error) {
+// read reads one value of -f.
+func (f *Files) read(u *ui.UI, name string) ([]manifest.Source, error) {
 	info, err := os.Stat(name)
-	if err != nil {
-		return nil, &fleet.Error{Kind: fleet.Usage, Message: "-f " + name + " cannot be read", Cause: err.Error(),
-			Fix: fleet.Advice("name a file or folder that exists")}
-	}
-	if !info.IsDir() {
+	switch {
+	case name == "-", isURL(name), err == nil && !info.IsDir():
 		source, err := Text(u, "-f", name)
 		return []manifest.Source{source}, err
+	case err != nil:
+		return nil, &fleet.Error{Kind: fleet.Usage, Message: "-f " + name + " cannot be read", Cause: err.Error(),
+			Fix: fleet.Advice("name a file or folder that exists")}
 	}
 	var out []manifest.Source
 	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() {
-			if path != name && !f.Recursive {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+		switch {
+		case entry.IsDir() && path != name && !f.Recursive:
+			return filepath.SkipDir
+		case entry.IsDir(), !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			return nil
 		}
 		source, err := Text(u, "-f", path)
@@ -107,4 +96,40 @@ func (f *Files) walk(u *ui.UI, name string) ([]manifest.Source, error) {
 		return nil, Usage("folder "+name+" holds no manifests", "put files that end in .yaml, .yml or .json there")
 	}
 	return out, nil
+}
+
+// maxFile is the maximum size of a file in bytes, larger than any work can be.
+const maxFile = 8 << 20
+
+// Text reads the file that a flag names; "-" is standard input. URLs are refused.
+func Text(u *ui.UI, flag, name string) (manifest.Source, error) {
+	switch {
+	case name == "-":
+		return readBounded(u.Streams.In, "standard input")
+	case isURL(name):
+		return manifest.Source{}, Usage(flag+" "+name+": URLs are not read", "fetch it yourself and pipe it to "+flag+" -")
+	}
+	file, err := os.Open(name) //nolint:gosec // the user named it
+	if err != nil {
+		return manifest.Source{}, &fleet.Error{Kind: fleet.Usage, Message: flag + " " + name + " cannot be read", Cause: err.Error(),
+			Fix: fleet.Advice("name a file that exists")}
+	}
+	defer func() { _ = file.Close() }()
+	return readBounded(file, name)
+}
+
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
+func readBounded(in io.Reader, name string) (manifest.Source, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return manifest.Source{}, &fleet.Error{Kind: fleet.Usage, Message: name + " cannot be read", Cause: err.Error(),
+			Fix: fleet.Advice("name a file that can be read")}
+	}
+	if len(data) > maxFile {
+		return manifest.Source{}, Usage(fmt.Sprintf("%s is larger than %d bytes", name, maxFile), "give manifests")
+	}
+	return manifest.Source{Name: name, Data: data}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -63,6 +64,14 @@ func (l *Listing) Check() error {
 	return nil
 }
 
+// CheckSelector validates -l of a listing that selects the rows by their labels.
+func (l *Listing) CheckSelector() error {
+	if _, err := labels.Parse(l.Selector); err != nil {
+		return Usage(fmt.Sprintf("wrong label selector %q", l.Selector), "for example -l env=prod")
+	}
+	return nil
+}
+
 // Change has the flags of every command that changes something.
 type Change struct {
 	Output
@@ -106,8 +115,7 @@ func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
 	if parts.Wait {
 		flags.BoolVar(&c.Wait, "wait", parts.WaitDefault, "wait for the result")
 	}
-	c.Timeout = 5 * time.Minute
-	flags.Var((*durationValue)(&c.Timeout), "timeout", "deadline of the whole command, for example 90s or 5m")
+	DurationVar(flags, &c.Timeout, "timeout", 5*time.Minute, "deadline of the whole command, for example 90s or 5m")
 	if parts.Yes {
 		flags.BoolVarP(&c.Yes, "yes", "y", false, "do not ask for confirmation")
 	}
@@ -120,12 +128,10 @@ func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
 func (c *Change) Check(u *ui.UI) error {
 	switch c.DryRun {
 	case "none", "client", "server":
-	case "true":
-		u.Warn("--dry-run=true is the old spelling of --dry-run=client")
-		c.DryRun = "client"
-	case "false":
-		u.Warn("--dry-run=false is the old spelling of --dry-run=none")
-		c.DryRun = "none"
+	case "true", "false":
+		now := map[string]string{"true": "client", "false": "none"}[c.DryRun]
+		u.Warn("--dry-run=%s is the old spelling of --dry-run=%s", c.DryRun, now)
+		c.DryRun = now
 	default:
 		return Usage(fmt.Sprintf("wrong value %q for --dry-run", c.DryRun), "use none, client or server")
 	}

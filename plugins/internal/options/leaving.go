@@ -31,14 +31,12 @@ func Staying(works []unjoin.AppliedWork) string {
 	}
 	var names []string
 	objects := 0
-	for i, w := range works {
+	for _, w := range works {
 		objects += w.Objects
-		if i < shownWorks {
-			names = append(names, fmt.Sprintf("%s (%d)", w.Work, w.Objects))
-		}
+		names = append(names, fmt.Sprintf("%s (%d)", w.Work, w.Objects))
 	}
 	if len(works) > shownWorks {
-		names = append(names, fmt.Sprintf("and %d more", len(works)-shownWorks))
+		names = append(names[:shownWorks], fmt.Sprintf("and %d more", len(works)-shownWorks))
 	}
 	return fmt.Sprintf("; %s of %s stay on the cluster: %s", ui.Many(objects, "object"), ui.Many(len(works), "work"), strings.Join(names, ", "))
 }

@@ -3,6 +3,7 @@
 package options
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -101,6 +102,14 @@ func isAge(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789smhdy") == "" && s[0] >= '0' && s[0] <= '9' && strings.ContainsAny(s, "smhdy")
 }
 
+// Add adds a row with its name under -o name and its labels. An empty cell is shown as "-".
+func (list *Listed) Add(name string, labels map[string]string, cells ...string) {
+	for i := range cells {
+		cells[i] = ui.Dash(cells[i])
+	}
+	list.Names, list.Labels, list.Table.Rows = append(list.Names, name), append(list.Labels, labels), append(list.Table.Rows, cells)
+}
+
 // arrange adds the LABELS column and sorts the rows, as the flags ask for.
 func (l *Listing) arrange(list *Listed) error {
 	if l.ShowLabels {
@@ -109,18 +118,26 @@ func (l *Listing) arrange(list *Listed) error {
 		}
 		list.Table.Heads = append(slices.Clip(list.Table.Heads), "LABELS")
 		list.Table.Wide = 0
-		for i := range list.Table.Rows {
+		for i, row := range list.Table.Rows {
 			text := "<none>"
-			if i < len(list.Labels) && len(list.Labels[i]) > 0 {
-				text = labelText(list.Labels[i])
+			if i < len(list.Labels) {
+				text = labels.FormatLabels(list.Labels[i])
 			}
-			list.Table.Rows[i] = append(slices.Clip(list.Table.Rows[i]), text)
+			list.Table.Rows[i] = append(slices.Clip(row), text)
 		}
 	}
 	if l.SortBy == "" {
 		return nil
 	}
-	keys, err := l.sortKeys(list)
+	raw, err := json.Marshal(list.Items)
+	if err != nil {
+		return fmt.Errorf("encoding items: %w", err)
+	}
+	var items []any
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return fmt.Errorf("encoding items: %w", err)
+	}
+	keys, err := l.sortKeys(list.Table, items)
 	if err != nil {
 		return err
 	}
@@ -129,15 +146,15 @@ func (l *Listing) arrange(list *Listed) error {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return compare(keys[a], keys[b]) })
-	return list.reorder(order)
+	list.Table.Rows, list.Names, list.Items = inOrder(list.Table.Rows, order), inOrder(list.Names, order), inOrder(items, order)
+	return nil
 }
 
 // sortKeys returns the sort key of each row: a column, or a JSONPath of the items.
-func (l *Listing) sortKeys(list *Listed) ([]string, error) {
-	i := slices.IndexFunc(list.Table.Heads, func(h string) bool { return strings.EqualFold(h, l.SortBy) })
-	keys := make([]string, 0, len(list.Table.Rows))
-	if i >= 0 {
-		for _, row := range list.Table.Rows {
+func (l *Listing) sortKeys(table ui.Table, items []any) ([]string, error) {
+	keys := make([]string, 0, len(table.Rows))
+	if i := slices.IndexFunc(table.Heads, func(h string) bool { return strings.EqualFold(h, l.SortBy) }); i >= 0 {
+		for _, row := range table.Rows {
 			keys = append(keys, row[i])
 		}
 		return keys, nil
@@ -148,18 +165,8 @@ func (l *Listing) sortKeys(list *Listed) ([]string, error) {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	if !strings.ContainsAny(l.SortBy, ".{") || path.Parse(expression) != nil {
-		return nil, Usage(
-			fmt.Sprintf("there is no column %q to sort by", l.SortBy),
-			"use one of "+strings.ToLower(strings.Join(list.Table.Heads, ", "))+", or a JSONPath such as .name",
-		)
-	}
-	raw, err := json.Marshal(list.Items)
-	if err != nil {
-		return nil, fmt.Errorf("encoding items: %w", err)
-	}
-	var items []any
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, fmt.Errorf("encoding items: %w", err)
+		return nil, Usage(fmt.Sprintf("there is no column %q to sort by", l.SortBy),
+			"use one of "+strings.ToLower(strings.Join(table.Heads, ", "))+", or a JSONPath such as .name")
 	}
 	for _, item := range items {
 		var out strings.Builder
@@ -171,59 +178,21 @@ func (l *Listing) sortKeys(list *Listed) ([]string, error) {
 	return keys, nil
 }
 
-// reorder sorts rows, names and items; order has the old index for each new one.
-func (list *Listed) reorder(order []int) error {
-	raw, err := json.Marshal(list.Items)
-	if err != nil {
-		return fmt.Errorf("encoding items: %w", err)
-	}
-	var items []any
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return fmt.Errorf("encoding items: %w", err)
-	}
-	rows, names, sorted := make([][]string, len(order)), make([]string, len(order)), make([]any, len(order))
+// inOrder returns values in a new order, which has the old index for each new one.
+func inOrder[T any](values []T, order []int) []T {
+	out := make([]T, len(order))
 	for to, from := range order {
-		rows[to], names[to], sorted[to] = list.Table.Rows[from], list.Names[from], items[from]
+		out[to] = values[from]
 	}
-	list.Table.Rows, list.Names, list.Items = rows, names, sorted
-	return nil
+	return out
 }
 
 func compare(a, b string) int {
 	var x, y float64
 	if _, err := fmt.Sscanf(a, "%g", &x); err == nil {
 		if _, err := fmt.Sscanf(b, "%g", &y); err == nil && x != y {
-			if x < y {
-				return -1
-			}
-			return 1
+			return cmp.Compare(x, y)
 		}
 	}
 	return strings.Compare(a, b)
-}
-
-func labelText(labels map[string]string) string {
-	var parts []string
-	for k, v := range labels {
-		parts = append(parts, k+"="+v)
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ",")
-}
-
-// Finish prints what a command changed, one line per object.
-func (c *Change) Finish(u *ui.UI, kind string, changes []fleet.Change) error {
-	value := struct {
-		Items []fleet.Change `json:"items"`
-	}{changes}
-	if done, err := c.Preview(u, kind, value, changes); done || err != nil {
-		return err
-	}
-	if c.Format.Machine() {
-		return u.Result(c.Format, kind, value, fleet.Names(changes))
-	}
-	for _, change := range changes {
-		u.Say("%s %s", change.Name(), change.Action)
-	}
-	return nil
 }

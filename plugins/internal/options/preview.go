@@ -3,6 +3,7 @@
 package options
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -73,12 +74,9 @@ type side struct{ name, before, after string }
 func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
 	var sides []side
 	for _, change := range changes {
-		before, err := yamlText(change.Live)
-		if err != nil {
-			return err
-		}
-		after, err := yamlText(change.Object)
-		if err != nil {
+		before, liveErr := yamlText(change.Live)
+		after, wantedErr := yamlText(change.Object)
+		if err := cmp.Or(liveErr, wantedErr); err != nil {
 			return err
 		}
 		if change.Action == fleet.Deleted {
@@ -115,11 +113,8 @@ func yamlText(u *unstructured.Unstructured) (string, error) {
 }
 
 func fileName(c fleet.Change) string {
-	parts := []string{c.Object.GetKind(), c.Object.GetNamespace(), c.Object.GetName()}
-	if c.On != "" {
-		parts = append([]string{c.On}, parts...)
-	}
-	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.Join(parts, "."))
+	name := strings.Join([]string{c.On, c.Object.GetKind(), c.Object.GetNamespace(), c.Object.GetName()}, ".")
+	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.TrimPrefix(name, "."))
 }
 
 // runExternalDiff runs the user's diff program as kubectl does, with two folders that
@@ -132,10 +127,11 @@ func runExternalDiff(u *ui.UI, program string, sides []side) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, s := range sides {
 		for sub, content := range map[string]string{"live": s.before, "wanted": s.after} {
-			if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-				return fmt.Errorf("writing for %s: %w", externalDiff, err)
+			err := os.MkdirAll(filepath.Join(dir, sub), 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, sub, s.name), []byte(content), 0o600)
 			}
-			if err := os.WriteFile(filepath.Join(dir, sub, s.name), []byte(content), 0o600); err != nil {
+			if err != nil {
 				return fmt.Errorf("writing for %s: %w", externalDiff, err)
 			}
 		}

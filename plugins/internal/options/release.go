@@ -3,6 +3,7 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,12 +50,7 @@ func (r *Release) Check() error {
 }
 
 // VersionOr returns the version that was asked for, or else own.
-func (r *Release) VersionOr(own string) string {
-	if r.Version != "" {
-		return r.Version
-	}
-	return own
-}
+func (r *Release) VersionOr(own string) string { return cmp.Or(r.Version, own) }
 
 // Images returns the image references of the hub and the agent. r.Image replaces
 // both, because a command installs only one of them.

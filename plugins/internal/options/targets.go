@@ -3,10 +3,13 @@
 package options
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // Targets are the flags that select managed clusters.
@@ -22,20 +25,14 @@ type Words struct {
 
 // AddFlags adds the flags.
 func (t *Targets) AddFlags(cmd *cobra.Command, words Words) {
-	flags := cmd.Flags()
-	flags.StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
-	flags.StringVarP(&t.Selector, "selector", "l", "", "managed clusters with these labels")
-	t.addCommonFlags(cmd, words)
+	cmd.Flags().StringVarP(&t.Selector, "selector", "l", "", "managed clusters with these labels")
+	t.AddListFlags(cmd, words)
 }
 
 // AddListFlags adds the flags to a listing, which already has -l.
 func (t *Targets) AddListFlags(cmd *cobra.Command, words Words) {
-	cmd.Flags().StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
-	t.addCommonFlags(cmd, words)
-}
-
-func (t *Targets) addCommonFlags(cmd *cobra.Command, words Words) {
 	flags := cmd.Flags()
+	flags.StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
 	flags.StringVar(&t.Set, "clusterset", "", "members of this cluster set")
 	flags.StringVar(&t.Placement, "placement", "", "clusters that this Placement currently selects, NAMESPACE/NAME")
 	flags.BoolVar(&t.All, "all", false, "all managed clusters")
@@ -43,6 +40,14 @@ func (t *Targets) addCommonFlags(cmd *cobra.Command, words Words) {
 	for flag, complete := range map[string]cobra.CompletionFunc{"cluster": words.Clusters, "clusterset": words.Sets, "placement": words.Placements} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 	}
+}
+
+// CheckAll validates the flags of a command that changes something on target clusters.
+func (t *Targets) CheckAll(c *Change, u *ui.UI) error {
+	if err := t.Check(true); err != nil {
+		return err
+	}
+	return c.Check(u)
 }
 
 // Check validates the flags. If need is set, it is an error to give none.
@@ -53,10 +58,8 @@ func (t *Targets) Check(need bool) error {
 	if t.All && (len(t.Clusters) > 0 || t.Selector != "" || t.Set != "" || t.Placement != "") {
 		return Usage("--all cannot be combined with other ways to choose clusters", "leave one of them out")
 	}
-	for _, name := range t.Clusters {
-		if name == "" {
-			return Usage("the name of a cluster is empty", "for example -c cluster1,cluster2")
-		}
+	if slices.Contains(t.Clusters, "") {
+		return Usage("the name of a cluster is empty", "for example -c cluster1,cluster2")
 	}
 	if _, err := labels.Parse(t.Selector); err != nil {
 		return Usage("wrong label selector "+t.Selector, "for example -l env=prod")

@@ -4,6 +4,7 @@ package options
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -16,7 +17,7 @@ type warnings struct {
 	u  *ui.UI
 	mu sync.Mutex
 	// shown has the texts that were printed.
-	shown map[string]bool
+	shown []string
 }
 
 // forAuthors matches the warnings that are for the authors of programs.
@@ -29,12 +30,8 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.shown[text] {
-		return
+	if !slices.Contains(w.shown, text) {
+		w.shown = append(w.shown, text)
+		w.u.Warn("%s", text)
 	}
-	if w.shown == nil {
-		w.shown = map[string]bool{}
-	}
-	w.shown[text] = true
-	w.u.Warn("%s", text)
 }

@@ -3,20 +3,20 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
 // Dash returns text, or "-" if it is empty.
 func Dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return cmp.Or(text, "-")
 }
 
 // Age returns how long ago something was; "-" for the zero time.
@@ -43,12 +43,7 @@ func (u *UI) Abridge(name string) string {
 }
 
 // Many counts things: "1 work", "2 works".
-func Many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Many(n int, what string) string { return fleet.Many(n, what) }
 
 // Ratio returns "good/total", or "-" if total is 0.
 func Ratio(good, total int) string {

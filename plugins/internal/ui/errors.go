@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
@@ -71,21 +70,19 @@ func (u *UI) Fail(err error) int {
 		e = &fleet.Error{Message: strings.TrimSpace(err.Error())}
 	}
 	on := u.coloured(u.Streams.Err)
-	u.errorLine(paint(on, bad, "error:") + " " + u.own(e.Message))
+	u.errorLine(paint(on, bad, "error:") + " " + u.Own(e.Message))
 	if e.Cause != "" {
-		u.errorLine("  cause: " + u.own(e.Cause))
+		u.errorLine("  cause: " + u.Own(e.Cause))
 	}
 	if e.Since > 0 {
-		line := "  since: " + human(e.Since)
+		line := "  since: " + Lasting(e.Since)
 		if e.LastEvent > 0 {
-			line += "   last event: " + human(e.LastEvent) + " ago"
+			line += "   last event: " + Lasting(e.LastEvent) + " ago"
 		}
 		u.errorLine(line)
 	}
 	if line := Fix(e.Fix); line != "" {
-		u.errorLine("  fix:   " + u.own(line))
+		u.errorLine("  fix:   " + u.Own(line))
 	}
 	return code
 }
-
-func human(d time.Duration) string { return Lasting(d) }

@@ -24,7 +24,7 @@ var kept = []string{"NAME", "CLUSTER", "STATE", "STATUS", "RESULT"}
 // enough, it leaves out whole columns and names them on stderr. States are never
 // truncated.
 func (u *UI) fit(t Table) Table {
-	width := u.tableWidth()
+	width := u.Streams.width()
 	if width == 0 {
 		return t
 	}
@@ -43,14 +43,6 @@ func (u *UI) fit(t Table) Table {
 		u.Note("columns not shown for lack of space: %s; -o wide shows all", strings.Join(left, ", "))
 	}
 	return t.cut(widths)
-}
-
-// tableWidth returns the width of the terminal that tables go to; 0 means no limit.
-func (u *UI) tableWidth() int {
-	if isTerminal(u.Streams.Out) || u.Streams.Width > 0 {
-		return u.Streams.width()
-	}
-	return 0
 }
 
 // widths returns the width of each column.

@@ -3,7 +3,6 @@
 package ui
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,28 +30,37 @@ const (
 	Name Format = "name"
 )
 
-const (
-	jsonPathPrefix   = "jsonpath="
-	goTemplatePrefix = "go-template="
-)
-
 // Check returns an error if the format does not exist or its expression does not parse.
 func (f Format) Check() error {
-	switch {
-	case f == Text, f == Wide, f == JSON, f == YAML, f == Name:
-		return nil
-	case strings.HasPrefix(string(f), jsonPathPrefix):
-		if err := jsonpath.New("o").Parse(string(f[len(jsonPathPrefix):])); err != nil {
-			return badFormat(f, err.Error())
-		}
-		return nil
-	case strings.HasPrefix(string(f), goTemplatePrefix):
-		if _, err := template.New("o").Parse(string(f[len(goTemplatePrefix):])); err != nil {
-			return badFormat(f, err.Error())
-		}
-		return nil
+	_, err := f.printer()
+	return err
+}
+
+// printer returns what prints a document; nil for formats that print none.
+func (f Format) printer() (func(io.Writer, any) error, error) {
+	switch f {
+	case Text, Wide, Name:
+		return nil, nil
+	case JSON:
+		return writeJSON, nil
+	case YAML:
+		return writeYAML, nil
 	}
-	return badFormat(f, "there is no such format")
+	switch kind, expression, ok := strings.Cut(string(f), "="); {
+	case ok && kind == "jsonpath":
+		p := jsonpath.New("o").AllowMissingKeys(true)
+		if err := p.Parse(expression); err != nil {
+			return nil, badFormat(f, err.Error())
+		}
+		return p.Execute, nil
+	case ok && kind == "go-template":
+		t, err := template.New("o").Parse(expression)
+		if err != nil {
+			return nil, badFormat(f, err.Error())
+		}
+		return t.Execute, nil
+	}
+	return nil, badFormat(f, "there is no such format")
 }
 
 func badFormat(f Format, cause string) error {
@@ -72,29 +80,15 @@ func (u *UI) Result(f Format, kind string, value any, names []string) error {
 		}
 		return nil
 	}
+	printer, err := f.printer()
+	if err != nil {
+		return err
+	}
 	document, err := envelope(kind, value)
 	if err != nil {
 		return err
 	}
-	switch {
-	case f == JSON:
-		return writeJSON(u.Streams.Out, document)
-	case f == YAML:
-		return u.writeYAML(document)
-	case strings.HasPrefix(string(f), jsonPathPrefix):
-		p := jsonpath.New("o").AllowMissingKeys(true)
-		if err := p.Parse(string(f[len(jsonPathPrefix):])); err != nil {
-			return badFormat(f, err.Error())
-		}
-		return wrapOutput(p.Execute(u.Streams.Out, document))
-	case strings.HasPrefix(string(f), goTemplatePrefix):
-		t, err := template.New("o").Parse(string(f[len(goTemplatePrefix):]))
-		if err != nil {
-			return badFormat(f, err.Error())
-		}
-		return wrapOutput(t.Execute(u.Streams.Out, document))
-	}
-	return badFormat(f, "there is no such format")
+	return wrapOutput(printer(u.Streams.Out, document))
 }
 
 // envelope turns value into a JSON object with apiVersion and kind. A list becomes its
@@ -104,17 +98,13 @@ func envelope(kind string, value any) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding result: %w", err)
 	}
-	document := map[string]any{}
-	if string(raw) == "null" {
-		document["items"] = []any{}
-	} else if bytes.HasPrefix(raw, []byte("[")) {
-		var items []any
-		if err := json.Unmarshal(raw, &items); err != nil {
-			return nil, fmt.Errorf("encoding result: %w", err)
-		}
-		document["items"] = items
-	} else if err := json.Unmarshal(raw, &document); err != nil {
+	var content any
+	if err := json.Unmarshal(raw, &content); err != nil {
 		return nil, fmt.Errorf("encoding result: %w", err)
+	}
+	document, ok := content.(map[string]any)
+	if !ok {
+		document = map[string]any{"items": content}
 	}
 	if items, ok := document["items"]; ok && items == nil {
 		document["items"] = []any{}
@@ -127,26 +117,27 @@ func writeJSON(w io.Writer, document any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return wrapOutput(e.Encode(document))
+	return e.Encode(document)
 }
 
-func (u *UI) writeYAML(document any) error {
+func writeYAML(w io.Writer, document any) error {
 	raw, err := yaml.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("encoding result: %w", err)
 	}
-	_, err = u.Streams.Out.Write(raw)
-	return wrapOutput(err)
+	_, err = w.Write(raw)
+	return err
 }
 
 // Documents prints objects as YAML documents for kubectl.
 func (u *UI) Documents(objects []map[string]any) error {
 	for _, o := range objects {
-		if _, err := io.WriteString(u.Streams.Out, "---\n"); err != nil {
-			return wrapOutput(err)
+		_, err := io.WriteString(u.Streams.Out, "---\n")
+		if err == nil {
+			err = writeYAML(u.Streams.Out, o)
 		}
-		if err := u.writeYAML(o); err != nil {
-			return err
+		if err != nil {
+			return wrapOutput(err)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (p *Progress) Step(s fleet.Step) {
 		p.current = fleet.Step{}
 	}
 	p.shown = ""
-	p.u.errorLine(p.line(p.u.symbol(s.State), stepTone(s.State), s))
+	p.u.errorLine(p.line(p.u.symbol(s.State), marks[s.State].tone, s))
 }
 
 // showRunning shows a step in progress. If stderr is not a terminal, it prints a line only
@@ -80,7 +80,7 @@ const nameWidth = 29
 func (p *Progress) line(mark string, tone tone, s fleet.Step) string {
 	text := fmt.Sprintf("%-*s %6.1fs", nameWidth, s.Name, s.Elapsed.Seconds())
 	if detail := Told(fleet.Note{Text: s.Detail, Fix: s.Fix}, "; "); detail != "" {
-		text += "  " + p.u.own(detail)
+		text += "  " + p.u.Own(detail)
 	}
 	return paint(p.u.coloured(p.u.Streams.Err), tone, mark) + " " + text
 }

@@ -9,16 +9,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// wordings maps the code of a remedy from the library to its text, a template over the
-// remedy's values. "on" is the flag that names its cluster, "where" describes that
-// cluster. Text after six spaces is a remark on the command before it.
-type wordings map[fleet.RemedyCode]string
-
-// allWordings returns the wordings of all areas of the library.
-func allWordings() []wordings {
-	return []wordings{sharedWordings, hubWordings, clusterWordings, addonWordings, workWordings, checkWordings}
-}
-
 // word is a value that is printed as it must be typed in a shell.
 type word string
 
@@ -30,9 +20,9 @@ func (w word) String() string { return ShellWord(string(w)) }
 var wordFuncs = template.FuncMap{
 	"raw": func(w word) string { return string(w) },
 	"words": func(w word) string {
-		var out []string
-		for _, one := range strings.Fields(string(w)) {
-			out = append(out, ShellWord(one))
+		out := strings.Fields(string(w))
+		for i := range out {
+			out[i] = ShellWord(out[i])
 		}
 		return strings.Join(out, " ")
 	},
@@ -44,16 +34,11 @@ func Fix(f fleet.Fix) string {
 	case fleet.Advice:
 		return string(f)
 	case fleet.Remedy:
-		for _, w := range allWordings() {
-			if text, ok := w[f.Code]; ok {
-				line, err := fill(text, f)
-				if err != nil {
-					break
-				}
-				return line
-			}
+		line, err := fill(wordings[f.Code], f)
+		if err != nil || line == "" {
+			return string(f.Code) // not reached: a test checks that every code has a wording
 		}
-		return string(f.Code) // not reached: a test checks that every code has a wording
+		return line
 	}
 	return ""
 }

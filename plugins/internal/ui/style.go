@@ -10,16 +10,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// tone is what the colour of a word means.
-type tone int
+// tone is the colour of a word.
+type tone = color.Attribute
 
 // The tones. Only words that name a state are coloured; others are plain.
 const (
-	plain tone = iota
-	good
-	pending
-	bad
-	dim
+	plain   = color.Reset
+	good    = color.FgGreen
+	pending = color.FgYellow
+	bad     = color.FgRed
+	dim     = color.Faint
 )
 
 // coloured reports whether to write escape codes to a stream. The flag decides, then
@@ -38,15 +38,10 @@ func (u *UI) coloured(stream any) bool {
 }
 
 func paint(on bool, t tone, text string) string {
-	if !on || text == "" {
+	if !on || text == "" || t == plain {
 		return text
 	}
-	attributes := map[tone]color.Attribute{good: color.FgGreen, pending: color.FgYellow, bad: color.FgRed, dim: color.Faint}
-	attribute, ok := attributes[t]
-	if !ok {
-		return text
-	}
-	c := color.New(attribute)
+	c := color.New(t)
 	c.EnableColor()
 	return c.Sprint(text)
 }
@@ -66,23 +61,26 @@ func toneOf(word string) tone {
 	return plain
 }
 
+// marks are the marks of the states of a step, with and without UTF-8, and their tones.
+var marks = map[fleet.StepState]struct {
+	rich, ascii string
+	tone        tone
+}{
+	fleet.Done: {"✓", "[ok]", good}, fleet.Warned: {"!", "[warn]", pending}, fleet.Broken: {"✗", "[FAIL]", bad},
+	fleet.Skipped: {"-", "[skip]", dim}, fleet.Running: {"…", "[..]", plain},
+}
+
 // symbol returns the mark of a step's state.
 func (u *UI) symbol(state fleet.StepState) string {
-	rich := map[fleet.StepState]string{fleet.Done: "✓", fleet.Warned: "!", fleet.Broken: "✗", fleet.Skipped: "-", fleet.Running: "…"}
-	ascii := map[fleet.StepState]string{fleet.Done: "[ok]", fleet.Warned: "[warn]", fleet.Broken: "[FAIL]", fleet.Skipped: "[skip]", fleet.Running: "[..]"}
 	if u.Streams.utf8() {
-		return rich[state]
+		return marks[state].rich
 	}
-	return ascii[state]
+	return marks[state].ascii
 }
 
 // Mark returns the coloured mark of a state, for a result on stdout.
 func (u *UI) Mark(state fleet.StepState) string {
-	return paint(u.coloured(u.Streams.Out), stepTone(state), u.symbol(state))
-}
-
-func stepTone(state fleet.StepState) tone {
-	return map[fleet.StepState]tone{fleet.Done: good, fleet.Warned: pending, fleet.Broken: bad, fleet.Skipped: dim}[state]
+	return paint(u.coloured(u.Streams.Out), marks[state].tone, u.symbol(state))
 }
 
 // Branch returns the line that leads to a child in a tree; last is the last child.

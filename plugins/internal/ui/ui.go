@@ -39,14 +39,14 @@ func (u *UI) Note(format string, args ...any) {
 // Warn prints one warning to stderr, unless quiet.
 func (u *UI) Warn(format string, args ...any) {
 	if !u.Quiet {
-		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.own(fmt.Sprintf(format, args...)))
+		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.Own(fmt.Sprintf(format, args...)))
 	}
 }
 
 // Next prints the command to run next to stderr, if that is a terminal, unless quiet.
 func (u *UI) Next(command string) {
 	if !u.Quiet && isTerminal(u.Streams.Err) && command != "" {
-		u.errorLine("next: " + u.own(command))
+		u.errorLine("next: " + u.Own(command))
 	}
 }
 
@@ -57,16 +57,13 @@ func (u *UI) Say(format string, args ...any) {
 	}
 }
 
-// own replaces "kubectl ocm" in text by the command that the user typed.
-func (u *UI) own(text string) string {
+// Own replaces "kubectl ocm" in text by the command that the user typed.
+func (u *UI) Own(text string) string {
 	if u.Program == "" || u.Program == "kubectl ocm" {
 		return text
 	}
 	return strings.ReplaceAll(text, "kubectl ocm ", u.Program+" ")
 }
-
-// Own returns a command of this program as the user must type it.
-func (u *UI) Own(command string) string { return u.own(command) }
 
 func (u *UI) errorLine(text string) {
 	_, _ = io.WriteString(u.Streams.Err, text+"\n")

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trace"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
+)
+
+// joinCluster is the command that joins a cluster, with both contexts if they are known.
+const joinCluster = `kubectl ocm join {{or .cluster "<name>"}} --context {{or .context "<its context>"}} --hub-context {{or .hub "<the hub's context>"}}`
+
+// byForce ends the commands that continue without a cluster's agent.
+const byForce = " --force{{if .keep}} --keep-works      when it does not come back{{else}}      when its agent no longer runs{{end}}"
+
+// takeName joins under a name that another agent holds.
+const takeName = "kubectl ocm join {{.cluster}}{{with .context}} --context {{.}}{{end}}{{with .hub}} --hub-context {{.}} --accept{{end}}" +
+	"{{if .rejoin}} --rejoin{{end}} --replace"
+
+// wordings maps the code of a remedy from the library to its text, a template over the
+// remedy's values. "on" is the flag that names its cluster, "where" describes that
+// cluster. Text after six spaces is a remark on the command before it.
+var wordings = map[fleet.RemedyCode]string{
+	// Fixes used in many places.
+	fleet.AcceptAndWait:   "kubectl ocm accept {{.cluster}} --wait{{.on}}",
+	fleet.AcceptCluster:   "kubectl ocm accept {{.cluster}}{{.on}}",
+	fleet.AwaitNamespace:  "wait for: kubectl wait --for=delete namespace/{{.namespace}}{{.on}}",
+	fleet.AwaitNamespaces: "run the same command again when the namespace is gone: kubectl get namespaces{{.on}}",
+	fleet.CheckHub:        "kubectl ocm check hub{{.on}}",
+	fleet.ChooseHub:       "kubectl ocm hub init{{.on}}      or choose the hub's context by --context",
+	fleet.CreateNamespace: "kubectl create namespace {{.namespace}}{{.on}}",
+	fleet.HubStatus:       "kubectl ocm hub status{{.on}}",
+	fleet.JoinCluster:     joinCluster,
+	fleet.ListKinds:       "kubectl api-resources{{.on}}",
+	fleet.LongerTimeout:   "run the same command again with a longer --timeout",
+	fleet.MendWorks: "fix or delete the works that cannot be applied: kubectl ocm work list {{with .cluster}}-c {{.}}{{else}}-A{{end}}{{.on}}" +
+		"      then run the same command again",
+	fleet.NameCA:     "check the CA of {{.where}}, or name it by --certificate-authority",
+	fleet.ShowAddOn:  "kubectl ocm addon status {{.addon}}{{with .cluster}} -c {{.}}{{end}}{{.on}}",
+	fleet.ShowLogs:   "kubectl logs -n {{.namespace}} deploy/{{.name}}{{.on}}",
+	fleet.ShowObject: "kubectl get {{.resource}}{{with .name}} {{.}}{{end}}{{with .namespace}} -n {{.}}{{end}}{{.on}}",
+	fleet.ShowWorks:  "kubectl ocm work list{{with .work}} {{.}}{{end}} -c {{.cluster}}{{.on}}",
+
+	manifest.BuildKustomization: "kubectl kustomize {{.folder}}",
+	manifest.GiveNamespace:      "give it metadata.namespace, or one for all by -n",
+	manifest.NameFiles:          "name files or folders with manifests by -f",
+
+	member.JoinWithNewToken: "run join again with a new token (kubectl ocm hub token); nothing needs to be undone",
+
+	naming.ListAddOns:     "kubectl ocm addon list{{.on}}",
+	naming.ListBindings:   "kubectl ocm clusterset list -o wide{{.on}}",
+	naming.ListClusters:   "kubectl ocm cluster list{{.on}}",
+	naming.ListPlacements: "kubectl ocm placement list -A{{.on}}",
+	naming.ListSets:       "kubectl ocm clusterset list{{.on}}",
+	naming.ListTokens:     "kubectl ocm hub token list{{.on}}",
+	naming.ListWorkSets:   "kubectl ocm work list --sets{{.on}}",
+	naming.ListWorks:      "kubectl ocm work list{{.on}}",
+
+	request.DenyRequest:     "kubectl ocm accept {{.cluster}} --deny{{.on}}      or, if you know the sender: --requester {{.user}}",
+	request.TokenForCluster: "kubectl ocm hub token create --cluster {{.cluster}}{{.on}}      and join with that one",
+
+	workload.DescribeDeployment: "kubectl describe -n {{.namespace}} deploy/{{.name}}{{.on}}",
+	workload.DescribePod:        "kubectl describe pod -n {{.namespace}} {{.name}}{{.on}}",
+	workload.InstallHub:         "kubectl ocm hub init{{.on}}",
+	workload.Restart:            "kubectl rollout restart -n {{.namespace}} deploy/{{.name}}{{.on}}",
+	workload.ScaleUp:            "kubectl scale -n {{.namespace}} deploy/{{.name}} --replicas=1{{.on}}",
+
+	// Fixes for hubs, their tokens, and how they are reached and trusted.
+	hub.CleanFirst:   "keep it as it is, or remove it first: kubectl ocm hub clean{{.on}}",
+	hub.ReachableHub: "clusters elsewhere need --apiserver-url https://<reachable>",
+	hub.UnjoinFirst:  "kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context {{.hub}}      or add --force",
+	hub.UseHub:       "use it as it is (kubectl ocm hub status{{.on}}), or remove it with the tool that installed it",
+
+	token.AccountToken:    "kubectl ocm hub token{{.on}}      (a token of the bootstrap service account)",
+	token.BootstrapToken:  "kubectl ocm hub token create --cluster {{.cluster}} --use-bootstrap-token{{.on}}",
+	token.BootstrapTokens: "kubectl ocm hub token create --cluster NAME --use-bootstrap-token{{.on}}      (one token for each cluster)",
+	token.ExampleTTL:      "for example --ttl 1h",
+	token.ExampleUses:     "for example --uses 1; without --uses it is for any number",
+	token.NewToken:        "kubectl ocm hub token --context <the hub's context>      then give the new token to join",
+	token.OneCluster:      "leave out --use-bootstrap-token, or bind the token to one cluster by --cluster NAME",
+
+	trust.CheckAddress: "check --hub-apiserver, network and proxy",
+	trust.CheckCA:      "check --ca-file and --hub-apiserver; nothing was sent to the hub",
+	trust.CompareCA:    "compare it, or use --hub-ca-hash",
+	trust.ExampleProxy: "for example --proxy-url http://proxy.example.org:3128",
+	trust.NameHubCA: "name the hub's CA by --ca-file FILE; on the hub: kubectl config view --raw --minify " +
+		"-o jsonpath='{.clusters[0].cluster.certificate-authority-data}' | base64 -d",
+	trust.RightHub: "make sure that you reach the right hub, and take the hash from: kubectl ocm hub token -o jsonpath={.ca-hash}",
+	trust.TakeHash: "take it from: kubectl ocm hub token -o jsonpath={.ca-hash}",
+
+	// Fixes for clusters: joining, accepting, cluster sets, leaving.
+	accept.AcceptIfSame:    "if it is that cluster: kubectl ocm accept {{.cluster}}{{.on}}",
+	accept.ChooseRequester: "kubectl ocm accept --show{{.on}}      then choose one by --requester",
+	accept.ReplaceAgent:    "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is the same cluster; if not, join that one under another name",
+
+	cluster.ExampleSelector: "for example -l env=prod",
+	cluster.NameSome:        "name clusters by -c, -l, --clusterset, --placement, or all of them by --all",
+
+	clusterset.AddElsewhere:    "kubectl ocm clusterset add <another set> -c <cluster>{{.on}}",
+	clusterset.DropAll:         "kubectl ocm clusterset drop {{.set}} --all{{.on}}",
+	clusterset.DropBindings:    "add --unbind to delete these bindings too",
+	clusterset.EditSet:         "choose another name, or change the existing one: kubectl edit managedclusterset {{.set}}{{.on}}",
+	clusterset.ExampleSelector: "for example --selector env=prod",
+	clusterset.LabelClusters:   "kubectl label managedcluster <cluster> <key>=<value>{{.on}}",
+	clusterset.Move:            "add --move to take it out of there",
+
+	join.AcceptThere:      "name the hub's context by --hub-context, or accept there: kubectl ocm accept {{.cluster}}",
+	join.Adopt:            "add --adopt to take the cluster over: what works applied, and the agent's identity, stay",
+	join.AskForToken:      "ask the hub's administrator for a new token, then unjoin and join again: kubectl ocm unjoin {{.cluster}}{{.on}}",
+	join.AwaitCluster:     "wait until it is gone: kubectl get managedcluster {{.cluster}}{{.on}}",
+	join.FinishUnjoin:     "finish that first: kubectl ocm unjoin {{.cluster}}{{.on}}",
+	join.NameAddress:      "give --hub-apiserver https://...; kubectl ocm hub token prints it",
+	join.NameHub:          "name its context by --hub-context, or give --hub-apiserver and --token-file (kubectl ocm hub token prints them)",
+	join.NameHubContext:   "name the hub's context by --hub-context",
+	join.NameProxyCA:      "give a PEM file by --proxy-ca-file",
+	join.OtherHub:         "kubectl ocm hub init{{.on}}      or name the hub's context by --hub-context",
+	join.OtherName:        "choose another name; if that agent was of this cluster and is gone: " + takeName,
+	join.PublishAgain:     "leave --internal-endpoint out, or run kubectl ocm hub init again on the hub",
+	join.ReachableHub:     "use --internal-endpoint or --hub-apiserver",
+	join.TakeName:         takeName + "      if that agent was of this cluster and is gone; if not, choose another name",
+	join.UnjoinFirst:      "kubectl ocm unjoin {{.cluster}}{{.on}}      or add --rejoin to take it away from there",
+	join.UnjoinKlusterlet: "kubectl ocm unjoin {{.cluster}} --klusterlet {{.klusterlet}}{{.on}}      or join with --klusterlet {{.klusterlet}}",
+	join.UnjoinOrAdd: "kubectl ocm unjoin {{.cluster}}{{.on}}      or add --rejoin to take it away from there, " +
+		"or --klusterlet NAME to have an agent for each hub",
+
+	unjoin.DetachByForce:  "kubectl ocm unjoin {{.cluster}} --hub-only{{with .hub}} --hub-context {{.}}{{end}}" + byForce,
+	unjoin.NameCluster:    "kubectl ocm unjoin NAME --context <its context>",
+	unjoin.NameHub:        "name its context by --context",
+	unjoin.NameKlusterlet: "kubectl ocm unjoin {{.cluster}} --klusterlet {{.klusterlet}}{{.on}}{{with .hub}} --hub-context {{.}}{{end}}",
+	unjoin.NameSpoke:      "name it by --context, or add --force when the cluster no longer exists",
+	unjoin.OtherHub:       "name the hub's context by --hub-context",
+	unjoin.OtherHubOrNone: "name the hub's context by --hub-context; when the hub is gone: kubectl ocm unjoin {{.cluster}}{{.on}}",
+	unjoin.RemoveByForce:  "kubectl ocm cluster remove {{.cluster}}{{.on}}" + byForce,
+	unjoin.RemoveWorks:    "add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are",
+	unjoin.TakeFinalizers: "resolve what holds it, or remove the finalizers with kubectl edit; then run the same command again",
+	unjoin.Unjoin:         "kubectl ocm unjoin {{.cluster}}{{.on}}{{with .hub}} --hub-context {{.}}{{end}}",
+	unjoin.UnjoinByForce:  "kubectl ocm unjoin {{.cluster}}{{.on}}{{with .hub}} --hub-context {{.}}{{end}}" + byForce,
+
+	// Fixes for add-ons, placements and cluster sets.
+	addon.AddPlacement:            "kubectl ocm addon enable {{.addon}} --placement NAMESPACE/NAME{{.on}}      adds a placement that selects the cluster",
+	addon.ChangeDefault:           "add --overwrite to change them, as its rollout strategy says",
+	addon.CheckPlacementOrConfirm: "kubectl ocm check placement {{.placement}}{{.on}}      or add --yes, and let the hub follow the decision when it comes",
+	addon.CorrectNamespace:        "correct -n",
+	addon.DropConfig:              "kubectl edit managedclusteraddon {{.addon}} -n {{.cluster}}{{.on}}      and take it out of spec.configs",
+	addon.ExampleVersion:          "for example --version 0.1.0",
+	addon.NameClusters:            "leave --placement out, and name clusters",
+	addon.NameConfig:              "name a file with an object by --config",
+	addon.OtherVersion:            "choose another --version, or add --overwrite",
+	addon.ShowHook:                "kubectl ocm work list -c {{.cluster}}{{.on}}      shows the work of the hook",
+	addon.TakeOver:                "choose another name, or add --overwrite to leave it to the hub",
+
+	placement.AddToSet: `kubectl ocm clusterset add {{.set}} -c {{or .cluster "<cluster>"}}{{.on}}`,
+	placement.BindOneOf: `kubectl ocm clusterset bind {{or .set "<set>"}} -n {{.namespace}}{{.on}}` +
+		` (there are {{if .sets}}{{raw .sets}}{{else}}none{{end}})`,
+	placement.BindSet:        `kubectl ocm clusterset bind {{or .set "<set>"}} -n {{.namespace}}{{.on}}`,
+	placement.CorrectField:   "correct the field: kubectl explain {{.kind}}",
+	placement.CreateSet:      "kubectl ocm clusterset create {{.set}}{{.on}}",
+	placement.ExampleCluster: "give a ManagedCluster, for example by kubectl get managedcluster <name> -o yaml",
+	placement.FitSelector: "kubectl get managedclusterset {{.set}} -o yaml{{.on}}      and change labels of a cluster " +
+		"so that spec.clusterSelector selects it",
+	placement.LabelCluster: `kubectl label managedcluster {{or .cluster "<cluster>"}} --overwrite {{words .labels}}{{.on}}`,
+	placement.ReplaceSpec:  "add --overwrite, after looking at the difference by --diff; or choose another name",
+
+	// Fixes for works, and for tracing objects.
+	trace.ListHubWorks: "kubectl ocm work list --context <hub>",
+	trace.NameCluster:  "name it by -c to see more",
+	trace.NameHub:      "name its context by --hub-context to see more",
+
+	work.AddPlacement: "use another name, or add the placement to spec.placementRefs: kubectl edit manifestworkreplicasets {{.name}} -n {{.namespace}}{{.on}}",
+	work.ApplyOrphaning: "kubectl ocm work apply {{.work}} -f FILE --placement {{.placement}} --delete-option orphan --wait{{.on}}" +
+		"      then run this again",
+	work.CreateExecutor: "kubectl create serviceaccount {{.name}} -n {{.namespace}}{{.on}}      or leave out --spoke-context",
+	work.DeleteByForce:  "kubectl ocm work delete {{.work}} -c {{.cluster}} --force{{.on}}      leaves its objects on the cluster",
+	work.DeleteOlder:    "kubectl ocm work delete {{.work}} -c {{.clusters}} --orphan{{.on}}      objects stay; then run this again",
+	work.DeleteOwner:    "delete the owner, or add --force",
+	work.DeleteSetOf:    "kubectl ocm work delete {{.work}} --placement {{.placement}}{{.on}}",
+	work.DeleteWork:     "kubectl ocm work delete {{.work}} -c {{.cluster}}{{.on}}",
+	work.GrantRights: "kubectl create {{.kind}} {{.role}} --verb={{.verbs}} --resource={{.resource}}{{with .namespace}} -n {{.}}{{end}}{{.on}}" +
+		" && kubectl create {{.kind}}binding {{.role}} --{{.kind}}={{.role}} --serviceaccount={{.account}}{{with .namespace}} -n {{.}}{{end}}{{.on}}" +
+		"      or leave out --spoke-context to send the work anyway",
+	work.ListOfPlacement:      "kubectl ocm work list --placement {{.placement}}{{.on}}",
+	work.NameOne:              "name the one by -c",
+	work.NameOwn:              "name its own placement, or the clusters of single works by -c",
+	work.OpenGate:             "kubectl ocm hub init --feature-gates {{.gate}}=true{{.on}}",
+	work.PlacementAlone:       "choose the clusters by --placement NAMESPACE/NAME alone",
+	work.RollOutProgressively: "add --rollout progressive",
+	work.TakeOver:             "use another name, or add --force",
+	work.TakePlacement:        "take {{.placement}} out of spec.placementRefs: kubectl edit manifestworkreplicasets {{.name}} -n {{.namespace}}{{.on}}",
+	work.WaitLonger:           "wait longer: --timeout",
+	work.WithoutForce:         "leave out --force",
+
+	// Fixes of what a check finds.
+	check.AcceptAnew: "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is this cluster, installed again; " +
+		"otherwise join the other one under another name",
+	check.AcceptOnHub:    `kubectl ocm accept {{or .cluster "<name>"}} --wait --context {{or .hub "<the hub's context>"}}`,
+	check.AllowTokens:    confighub.AllowTokenDriver + "{{.on}}",
+	check.ApproveRequest: "kubectl get csr {{.request}} -o yaml{{.on}}      and, if it is right, kubectl certificate approve {{.request}}{{.on}}",
+	check.CheckAsAdmin:   "kubectl ocm check hub{{.on}}      as a user with the rights of cluster-admin",
+	check.CheckCluster:   "kubectl ocm check cluster {{.cluster}}{{.on}}",
+	check.CheckPlacement: "kubectl ocm check placement {{.placement}}{{.on}}",
+	check.CheckSpoke:     `kubectl ocm check spoke --context {{or .context "<its context>"}}{{with .hub}} --hub-context {{.}}{{end}}`,
+	check.CorrectHost:    "kubectl ocm cluster list{{.on}}      and correct the annotation {{.annotation}}",
+
+	check.CreatePlacement:  "kubectl ocm placement create {{.name}} -n {{.namespace}}{{.on}}",
+	check.CreateVersion:    "kubectl ocm addon create {{.addon}} -f FOLDER --version {{.version}}{{.on}}",
+	check.DeleteInstance:   "kubectl delete managedclusteraddon {{.addon}} -n {{.cluster}}{{.on}}",
+	check.DropCertificate:  "kubectl -n {{.namespace}} delete secret {{.secret}}{{.on}}      makes the agent request another",
+	check.ExplainPlacement: "kubectl ocm placement explain {{.placement}}{{.on}}",
+	check.FindController:   "kubectl get pods -A{{.on}}      shows whether the add-on's controller runs",
+	check.GiveUpHook: "kubectl ocm work list -c {{.cluster}}{{.on}}      shows the work of the hook; " +
+		"kubectl annotate managedclusteraddon {{.addon}} -n {{.cluster}} {{.annotation}}=1m{{.on}} gives it up",
+	check.JoinByAddress:  "name another address where you join: kubectl ocm join <name> --hub-apiserver https://<reachable>:6443",
+	check.LeaveToHub:     "kubectl annotate clustermanagementaddon {{.addon}} {{.annotation}} --overwrite{{.on}}      if the hub should install it",
+	check.ListAllWorks:   "kubectl ocm work list --all{{.on}}",
+	check.ListByStatus:   "kubectl ocm cluster list{{with .status}} --status {{.}}{{else}} -o wide{{end}}{{.on}}",
+	check.ListRequests:   "kubectl get csr -l {{.label}}{{.on}}",
+	check.ListScores:     "kubectl get addonplacementscores -A{{.on}}      shows which add-ons write scores",
+	check.MoveAgent:      joinCluster + "      if the hub has moved",
+	check.PublishAddress: "kubectl ocm hub init --apiserver-url https://<reachable>:6443{{.on}}",
+	check.PutNameBack:    "kubectl patch klusterlet {{.klusterlet}} --type merge -p {{.patch}}{{.on}}",
+	check.ReadController: "kubectl get pods -A{{.on}}      shows the add-on's controller; its log says more",
+	check.RegisterAddOn:  "kubectl ocm addon create {{.addon}} -f FOLDER{{.on}}      or kubectl ocm addon delete {{.addon}}{{.on}}",
+	check.RemoveGone:     "kubectl ocm cluster remove {{.cluster}}{{.on}} --force      if it is gone for good",
+	check.ResumeRollout:  "kubectl ocm addon resume {{.addon}}{{.on}}      resumes it without them",
+	check.ShowAgent:      "kubectl get pods,leases -n {{.namespace}} --context {{with .context}}{{.}}{{else}}<context of {{.cluster}}>{{end}}",
+	check.ShowMissingRights: "kubectl ocm addon status {{.addon}} -c {{.cluster}}{{.on}}      names the commands to type, " +
+		"as a user who has these rights",
+	check.ShowSigner:  "kubectl get lease {{.lease}} -n {{.namespace}}{{.on}}      shows whether it renews again; start it on the hub's control plane",
+	check.ShowTree:    "kubectl ocm work tree {{.work}} -c {{.cluster}}{{.on}}",
+	check.ShowYAML:    "kubectl get {{.resource}} {{.name}} -o yaml{{.on}}",
+	check.TryTemplate: "kubectl ocm addon create {{.addon}} -f FOLDER --render {{.cluster}}{{.on}}      tries a correction",
+}
