@@ -144,11 +144,10 @@ func (s *table) pass() (rendered, granted int32) {
 func (s *table) settles() {
 	s.t.Helper()
 	s.eventually(func() bool {
-		work := s.live()
 		seen := s.works.list(s.key)
 		a := s.instances.get(s.key)
-		return work != nil && len(seen) == 1 && len(a.Status.Registrations) == 1 && strings.HasSuffix(a.Status.Registrations[0].SignerName, s.addOn.value) &&
-			strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), s.addOn.value)
+		return len(seen) == 1 && len(a.Status.Registrations) == 1 && strings.HasSuffix(a.Status.Registrations[0].SignerName, s.addOn.value) &&
+			strings.Contains(string(seen[0].Spec.Workload.Manifests[0].Raw), s.addOn.value)
 	})
 	s.pass()
 }

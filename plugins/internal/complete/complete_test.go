@@ -34,9 +34,11 @@ func TestAHubThatHangsIsNotWaitedFor(t *testing.T) {
 	t.Setenv("KUBECONFIG", path)
 	clock := clocktesting.NewFakeClock(time.Now())
 	f := options.NewFactory(&ui.UI{Streams: ui.Streams{Clock: clock, Getenv: os.Getenv}})
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
 	done := make(chan []string, 1)
 	go func() {
-		names, _ := Clusters(f)(&cobra.Command{}, nil, "")
+		names, _ := Clusters(f)(cmd, nil, "")
 		done <- names
 	}()
 	<-asked
