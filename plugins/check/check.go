@@ -211,9 +211,13 @@ func (o *Options) connect(ctx context.Context) (check.Options, error) {
 			return check.Options{}, err
 		}
 	}
-	out := check.Options{Hub: hub, Spoke: spoke, Placements: o.placements,
-		HubOnly: o.Only == onlyHub, PlacementsOnly: o.Only == onlyPlacement, AddOnsOnly: o.Only == onlyAddOn,
-		ClustersOnly: o.Only == onlyCluster || (o.HubContext != "" && (o.Only == "" || o.Only == onlySpoke))}
+	return o.limit(check.Options{Hub: hub, Spoke: spoke, Placements: o.placements}, c)
+}
+
+// limit leaves out what was not asked for; c is the cluster of --context.
+func (o *Options) limit(out check.Options, c *fleet.Cluster) (check.Options, error) {
+	out.HubOnly, out.PlacementsOnly, out.AddOnsOnly = o.Only == onlyHub, o.Only == onlyPlacement, o.Only == onlyAddOn
+	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && (o.Only == "" || o.Only == onlySpoke))
 	switch o.Only {
 	case onlyCluster:
 		out.Clusters = o.Names
@@ -223,7 +227,7 @@ func (o *Options) connect(ctx context.Context) (check.Options, error) {
 	switch onHub := o.Only == onlyHub || slices.Contains(named, o.Only); {
 	case o.Only == onlySpoke && o.HubContext == "":
 		out.Hub, out.Spoke = nil, c
-	case onHub && hub == nil:
+	case onHub && out.Hub == nil:
 		return out, &fleet.Error{Message: c.String() + " is not a hub", Cause: "an agent runs there, and no hub",
 			Fix: fleet.Advice("name the hub's context by --context"), Err: fleet.ErrNotHub}
 	case onHub:

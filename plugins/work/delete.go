@@ -99,5 +99,8 @@ func (o *DeleteOptions) deleteSet(ctx context.Context, wanted work.Options, set 
 		}
 	}
 	change, failure := work.DeleteSet(ctx, wanted, set)
-	return o.FinishSome(o.f.UI, "WorkSetResult", made(change), failure)
+	if failure != nil && change.Object == nil {
+		return failure
+	}
+	return o.FinishSome(o.f.UI, "WorkSetResult", []fleet.Change{change}, failure)
 }

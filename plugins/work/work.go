@@ -29,14 +29,6 @@ func describeWorks(works []work.Info) []string {
 	return out
 }
 
-// made returns the change if there was one.
-func made(change fleet.Change) []fleet.Change {
-	if change.Object == nil {
-		return nil
-	}
-	return []fleet.Change{change}
-}
-
 // line describes what was done on one cluster.
 func line(d fleet.ClusterChange) string {
 	return fmt.Sprintf("manifestwork/%s %s on %s", d.Object.GetName(), d.Action, d.Cluster)

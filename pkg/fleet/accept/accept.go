@@ -262,12 +262,12 @@ func (o *Options) admit(ctx context.Context, r *fleet.Run, a applicant, out *Clu
 			o.Notice(given)
 		}
 	}
-	return o.approve(ctx, r, mc, chosen, held, out)
+	return o.approve(ctx, r, applicant{mc: mc, requests: chosen}, held, out)
 }
 
 // approve approves the chosen requests and accepts their cluster.
-func (o *Options) approve(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, chosen []request.Request, held holding, out *Cluster) error {
-	for _, q := range chosen {
+func (o *Options) approve(ctx context.Context, r *fleet.Run, a applicant, held holding, out *Cluster) error {
+	for _, q := range a.requests {
 		if err := o.uses.Spend(q); err != nil {
 			return err
 		}
@@ -280,9 +280,9 @@ func (o *Options) approve(ctx context.Context, r *fleet.Run, mc *clusterv1.Manag
 			out.Message += "; " + held.describeRivals(q, r.Now())
 		}
 	}
-	change, err := o.setAccepted(ctx, r, mc.Name, true, o.Labels)
+	change, err := o.setAccepted(ctx, r, a.mc.Name, true, o.Labels)
 	if err != nil {
-		return fleet.Explain("accepting "+mc.Name, o.Hub, err)
+		return fleet.Explain("accepting "+a.mc.Name, o.Hub, err)
 	}
 	out.Changes = append(out.Changes, change)
 	if change.Action != fleet.Unchanged {

@@ -93,8 +93,9 @@ func (h holding) describeHolder() string {
 
 // describeRivals names both agents that want the name.
 func (h holding) describeRivals(q request.Request, now time.Time) string {
+	agent := cmp.Or(strings.TrimPrefix(q.Requester, clusterv1.UserPrefix+q.Cluster+":"), q.Requester)
 	return fmt.Sprintf("%s holds the name %s; agent %s asks for it by %s, sent by %s %s ago", h.describeHolder(), h.describeState(q, now),
-		cmp.Or(strings.TrimPrefix(q.Requester, clusterv1.UserPrefix+q.Cluster+":"), q.Requester), q.Name, q.User, duration.HumanDuration(now.Sub(q.Created.Time)))
+		agent, q.Name, q.User, duration.HumanDuration(now.Sub(q.Created.Time)))
 }
 
 // contestedError is the refusal to give away a name that another agent holds.
