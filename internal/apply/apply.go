@@ -349,7 +349,7 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
 	if err != nil || patch == nil {
 		// Unreadable managed fields have no owner: there is nothing to take over.
-		return nil, nil
+		return nil, nil //nolint:nilerr // see above
 	}
 	return a.write(ctx, r, func(ctx context.Context, api dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 		return api.Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})

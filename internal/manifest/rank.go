@@ -3,7 +3,7 @@
 package manifest
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -39,7 +39,7 @@ func ranks() (byKind, byPlural map[string]int) {
 	byKind, byPlural = map[string]int{}, map[string]int{}
 	for rank, kinds := range kindRanks {
 		for _, kind := range kinds {
-			plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind}) // right for these
+			plural, _ := apimeta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind}) // right for these
 			byKind[kind], byPlural[plural.Resource] = rank, rank
 		}
 	}

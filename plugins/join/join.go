@@ -3,6 +3,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -155,10 +156,7 @@ func (o *Options) Complete(args []string) error {
 
 // Validate checks the flags.
 func (o *Options) Validate() error {
-	if err := naming.Check(o.Name); err != nil {
-		return err
-	}
-	if err := member.CheckKlusterlet(o.Klusterlet); err != nil {
+	if err := cmp.Or(naming.Check(o.Name), member.CheckKlusterlet(o.Klusterlet)); err != nil {
 		return err
 	}
 	given := 0
@@ -184,13 +182,7 @@ func (o *Options) Validate() error {
 			"use --layout compact, the default: it runs the same loops in one process",
 		)
 	}
-	if err := gate.Check(o.Gates, gate.Agent); err != nil {
-		return err
-	}
-	if err := o.Release.Check(); err != nil {
-		return err
-	}
-	return o.Change.Check(o.f.UI)
+	return cmp.Or(gate.Check(o.Gates, gate.Agent), o.Release.Check(), o.Change.Check(o.f.UI))
 }
 
 // Run joins the cluster and prints the state it reached.

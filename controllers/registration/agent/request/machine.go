@@ -192,7 +192,6 @@ func (s State) planFromAnswer() Plan {
 // whenever the hub does not show it, however long that took: if it were started again instead,
 // a slow hub would never receive one. A denial and an issued certificate are not evaluated yet.
 func (a Answer) judge(name string, now, asked time.Time) Plan {
-	age := now.Sub(asked)
 	switch {
 	case a.Problem != "" && a.Found && !a.Denied && len(a.Certificate) == 0:
 		why := fmt.Sprintf("it is not known whether certificate request %s was answered: %s", name, a.Problem)
@@ -201,14 +200,8 @@ func (a Answer) judge(name string, now, asked time.Time) Plan {
 		return Plan{Stage: Preparing, Message: a.Problem, RequeueAfter: Recheck}
 	case !a.Known:
 		return Plan{Stage: Preparing, Message: "waiting for an answer from the hub", RequeueAfter: Recheck}
-	case !a.Found && asked.IsZero():
-		return Plan{Step: StepAsk, Stage: Preparing, Message: "asking for a certificate"}
-	case !a.Found && (age > settle || age < 0):
-		return Plan{Step: StepRestart, Stage: Preparing, Message: "the hub no longer shows the certificate request: asking again once it is gone"}
 	case !a.Found:
-		// It is not shown yet, or was removed at once. If it were sent again now, a hub that
-		// removes requests would be asked endlessly.
-		return Plan{Stage: Preparing, Message: "waiting for the hub to show the certificate request", RequeueAfter: settle - age + time.Second}
+		return judgeAbsent(asked, now.Sub(asked))
 	case a.Denied:
 		return Plan{Step: StepPostpone, Stage: Denied, Message: a.Message}
 	case len(a.Certificate) > 0:
@@ -217,6 +210,19 @@ func (a Answer) judge(name string, now, asked time.Time) Plan {
 		return Plan{Stage: Waiting, Message: fmt.Sprintf("certificate request %s is approved and waits for the signer on the hub", name)}
 	}
 	return Plan{Stage: Waiting, Message: fmt.Sprintf("certificate request %s waits for approval on the hub", name)}
+}
+
+// judgeAbsent returns what follows when the hub does not show a request of that age.
+func judgeAbsent(asked time.Time, age time.Duration) Plan {
+	switch {
+	case asked.IsZero():
+		return Plan{Step: StepAsk, Stage: Preparing, Message: "asking for a certificate"}
+	case age > settle || age < 0:
+		return Plan{Step: StepRestart, Stage: Preparing, Message: "the hub no longer shows the certificate request: asking again once it is gone"}
+	}
+	// It is not shown yet, or was removed at once. If it were sent again now, a hub that
+	// removes requests would be asked endlessly.
+	return Plan{Stage: Preparing, Message: "waiting for the hub to show the certificate request", RequeueAfter: settle - age + time.Second}
 }
 
 // planKeep returns the plan for an issued certificate. A certificate that is not the one

@@ -204,10 +204,8 @@ func (c *Controller) record(work ledger.Work) *record {
 // without an event. It makes no request.
 func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 	applied := c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name))
-	if !r.settled || !work.Held || r.generation != work.Generation || r.status != work.Status ||
-		applied == nil || r.owner != applied.UID || applied.DeletionTimestamp != nil || !c.c.Applied.Adopted(applied) ||
-		applied.Status.EvictionStartTime != nil || r.resources != sumOf(applied.Status.AppliedResources) ||
-		r.notes != notesOn(applied) || !ledger.Noted(applied, work.Sighting()) || r.epoch != c.c.Works.Claims.Epoch(work.Name) {
+	if !r.settled || !work.Held || r.generation != work.Generation || r.status != work.Status || r.epoch != c.c.Works.Claims.Epoch(work.Name) ||
+		applied == nil || !c.asRecorded(applied, r) || !ledger.Noted(applied, work.Sighting()) {
 		return 0, false
 	}
 	now := c.c.Clock.Now()
@@ -226,6 +224,12 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 		next.later(rest)
 	}
 	return next.RequeueAfter, true
+}
+
+// asRecorded reports whether an AppliedManifestWork is as the last pass left it.
+func (c *Controller) asRecorded(applied *workv1.AppliedManifestWork, r *record) bool {
+	return r.owner == applied.UID && applied.DeletionTimestamp == nil && c.c.Applied.Adopted(applied) &&
+		applied.Status.EvictionStartTime == nil && r.resources == sumOf(applied.Status.AppliedResources) && r.notes == notesOn(applied)
 }
 
 func (c *Controller) view(i Item) view {

@@ -43,7 +43,7 @@ func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Even
 // news returns the type and reason of the Event about a condition; empty for none. was is
 // empty if the condition is new.
 func news(was, is metav1.Condition) (kind, reason string) {
-	ended, held := is.Status == metav1.ConditionTrue, strings.HasSuffix(is.Message, stopped)
+	ended := is.Status == metav1.ConditionTrue
 	switch is.Type {
 	case workv1alpha1.ConditionPlacementVerified:
 		switch {
@@ -54,14 +54,7 @@ func news(was, is metav1.Condition) (kind, reason string) {
 			return corev1.EventTypeWarning, is.Reason
 		}
 	case workv1alpha1.ConditionPlacementRolledOut:
-		switch {
-		case ended && was.Status != is.Status:
-			return corev1.EventTypeNormal, eventRolledOut
-		case held && !strings.HasSuffix(was.Message, stopped):
-			return corev1.EventTypeWarning, eventStopped
-		case !ended && !held && was.Status == metav1.ConditionTrue:
-			return corev1.EventTypeNormal, eventStarted
-		}
+		return newsOfRollout(was, is)
 	case workv1alpha1.ConditionManifestworkApplied: // no work can carry the label
 		if is.Reason == workv1alpha1.ReasonInvalidManifestWorkName && was.Reason != is.Reason {
 			return corev1.EventTypeWarning, is.Reason
@@ -70,6 +63,19 @@ func news(was, is metav1.Condition) (kind, reason string) {
 		if was.Type == "" {
 			return corev1.EventTypeWarning, is.Type
 		}
+	}
+	return "", ""
+}
+
+func newsOfRollout(was, is metav1.Condition) (kind, reason string) {
+	ended, held := is.Status == metav1.ConditionTrue, strings.HasSuffix(is.Message, stopped)
+	switch {
+	case ended && was.Status != is.Status:
+		return corev1.EventTypeNormal, eventRolledOut
+	case held && !strings.HasSuffix(was.Message, stopped):
+		return corev1.EventTypeWarning, eventStopped
+	case !ended && !held && was.Status == metav1.ConditionTrue:
+		return corev1.EventTypeNormal, eventStarted
 	}
 	return "", ""
 }
