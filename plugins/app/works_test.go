@@ -36,6 +36,7 @@ func TestWhatIsPrintedOfWorks(t *testing.T) {
 		"work-tree-going":         "work tree going --context hub",
 		"work-tree-json":          "work tree batch --context hub -o json",
 		"work-tree-missing":       "work tree nosuch --context hub",
+		"work-tree-sorted":        "work tree batch web --context hub --sort-by name",
 		"work-sets-list":          "work list --sets --context hub",
 		"work-sets-list-wide":     "work list --sets --context hub -o wide",
 		"work-sets-namespace":     "work list --sets shop -n apps --context hub -o json",

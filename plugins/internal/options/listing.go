@@ -137,6 +137,9 @@ func (l *Listing) arrange(list *Listed) error {
 	if err := json.Unmarshal(raw, &items); err != nil {
 		return fmt.Errorf("encoding items: %w", err)
 	}
+	if len(items) != len(list.Table.Rows) {
+		return Usage("a tree has several rows for one item: it cannot be sorted", "leave --sort-by out")
+	}
 	keys, err := l.sortKeys(list.Table, items)
 	if err != nil {
 		return err
