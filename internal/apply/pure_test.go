@@ -239,7 +239,8 @@ func TestDriftIsToldFromMetadataAlone(t *testing.T) {
 		now     *unstructured.Unstructured
 		want    bool
 	}{
-		"others wrote other fields":     {o, after, managed("101", entry, ours, other("x")), false},
+		"others wrote other fields":     {o, after, managed("101", entry, ours), false},
+		"another work may have written": {o, after, managed("101", entry, ours, other("x")), true},
 		"it is older than what we left": {o, after, managed("99", entry), false},
 		"versions of another kind":      {o, Result{Seen: See(managed("a", entry, ours))}, managed("b", entry), true},
 		"our reference is gone":         {o, after, managed("101", entry), true},

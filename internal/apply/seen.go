@@ -81,7 +81,8 @@ func (s Seen) Older(other Seen) bool {
 // Drifted reports whether an object that an apply left as after must be checked again now
 // that it is seen as now. False costs no request: it is certain that every field that
 // o.Manager owns, and the ownership of the work, are as they were left, or that now is
-// older than after.
+// older than after. Works that share an object share the manager, too, and the time of its last
+// write has seconds only: what another work wrote within one does not show.
 func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 	switch {
 	case now.Version == after.Seen.Version || now.Older(after.Seen):
@@ -94,7 +95,7 @@ func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 		return true
 	case o.Strategy == workv1.UpdateStrategyTypeCreateOnly:
 		return false
-	case after.Merged != "":
+	case after.Merged != "", len(now.owners) > 1:
 		return true
 	}
 	return now.of(o.Manager) != after.Seen.of(o.Manager)

@@ -32,7 +32,7 @@ var agentKinds = []schema.GroupVersionResource{appliedWorks, clusterClaims}
 
 // AgentOptions say which agent to remove, and how.
 type AgentOptions struct {
-	// Klusterlet is the name of its Klusterlet. Required.
+	// Klusterlet is the name of its Klusterlet; empty means "klusterlet".
 	Klusterlet string
 	// Namespace is where it runs; empty means what the Klusterlet says, or the default.
 	Namespace string
@@ -55,7 +55,7 @@ func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error 
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	a := &agentRemoval{client: client, o: o, name: o.Klusterlet}
+	a := &agentRemoval{client: client, o: o, name: cmp.Or(o.Klusterlet, operatorv1.DefaultKlusterletName)}
 	if err := a.deleteKlusterlet(ctx); err != nil {
 		return err
 	}

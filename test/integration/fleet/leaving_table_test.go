@@ -138,7 +138,9 @@ func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 	records, err := spoke.Dynamic(t).Resource(workRecord).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, records.Items, inherited+1)
-	typeLine(t, "kubectl wait --for=delete namespace/open-cluster-management-agent --timeout=60s --context spoke")
+	for _, namespace := range []string{"open-cluster-management-agent", "open-cluster-management-agent-addon"} {
+		typeLine(t, "kubectl wait --for=delete namespace/"+namespace+" --timeout=60s --context spoke")
+	}
 	refused := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s")
 	require.Equal(t, 6, refused.code, "its lease is fresh, and nothing says that it was the agent of this cluster")
 	_, command, found := strings.Cut(strings.TrimSpace(refused.err), "if that agent was of this cluster and is gone: ")
