@@ -163,13 +163,23 @@ func ready(pod *corev1.Pod) bool {
 }
 
 // get calls the app through its Service, by kube-apiserver and the egress proxy.
-func (a app) get(path string, query ...string) (string, error) {
-	request := a.client.CoreV1().RESTClient().Get().Namespace(a.space).Resource("services").Name("podapp:http").SubResource("proxy").Suffix(path)
+func (a app) get(path string, query ...string) (string, error) { return a.send("GET", path, query...) }
+
+func (a app) send(verb, path string, query ...string) (string, error) {
+	request := a.client.CoreV1().RESTClient().Verb(verb).Namespace(a.space).Resource("services").Name("podapp:http").SubResource("proxy").Suffix(path)
 	for i := 0; i+1 < len(query); i += 2 {
 		request = request.Param(query[i], query[i+1])
 	}
 	text, err := request.DoRaw(a.t.Context())
 	return string(text), err
+}
+
+// exit ends the app's process. A GET would be sent again when the connection breaks, and end the
+// next process too.
+func (a app) exit() {
+	a.t.Helper()
+	_, err := a.send("POST", "exit", "code", "5")
+	require.Error(a.t, err, "the process is gone before it answers")
 }
 
 // mustGet calls the app until the Service has endpoints, which takes a moment after the
@@ -270,8 +280,7 @@ func TestAPodThatEndsIsStartedAgainAndAgainLater(t *testing.T) {
 	a.deploy(spec())
 	first := a.await("ready", ready)
 	a.mustGet("healthz")
-	_, err := a.get("exit", "code", "5")
-	require.Error(t, err, "the process is gone before it answers")
+	a.exit()
 	restarted := a.await("ready again", func(p *corev1.Pod) bool {
 		return ready(p) && p.Status.ContainerStatuses[0].RestartCount == 1
 	})
@@ -283,8 +292,7 @@ func TestAPodThatEndsIsStartedAgainAndAgainLater(t *testing.T) {
 
 	a.mustGet("healthz")
 	follow := a.follow(restarted)
-	_, err = a.get("exit", "code", "5")
-	require.Error(t, err)
+	a.exit()
 	follow("backing off", func(p *corev1.Pod) bool {
 		w := p.Status.ContainerStatuses[0].State.Waiting
 		return w != nil && w.Reason == "CrashLoopBackOff"
