@@ -214,14 +214,11 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 		if live == nil || !a.isMine(live) {
 			continue
 		}
-		heir, err := a.heir(ctx)
+		inherited, err := a.bequeath(ctx, definitions, live)
 		if err != nil {
 			return err
 		}
-		if heir != "" {
-			if err := a.bequeath(ctx, definitions, live, heir); err != nil {
-				return err
-			}
+		if inherited {
 			continue
 		}
 		left, err := a.client.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
@@ -253,9 +250,34 @@ func (a *agentRemoval) heir(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// bequeath labels an object that all agents share as another Klusterlet's.
-func (a *agentRemoval) bequeath(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, heir string) error {
-	return a.patch(ctx, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: heir}})
+// bequeath labels an object that all agents share as the heir's; false without an heir. An heir
+// that is being deleted by now may have looked at the object before: then it is taken back.
+func (a *agentRemoval) bequeath(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (bool, error) {
+	for {
+		heir, err := a.heir(ctx)
+		if err != nil || heir == "" {
+			return false, err
+		}
+		if err := a.relabel(ctx, resource, live.GetName(), heir); err != nil {
+			return false, err
+		}
+		k, err := get(ctx, a.client.Resource(klusterlets), heir, "klusterlet "+heir)
+		if err != nil || (k != nil && k.GetDeletionTimestamp() == nil) {
+			return err == nil, err
+		}
+		if err := a.relabel(ctx, resource, live.GetName(), a.name); err != nil {
+			return false, err
+		}
+	}
+}
+
+// relabel labels an object as a Klusterlet's.
+func (a *agentRemoval) relabel(ctx context.Context, resource schema.GroupVersionResource, name, klusterlet string) error {
+	live, err := get(ctx, a.client.Resource(resource), name, resource.Resource+" "+name)
+	if err != nil || live == nil {
+		return err
+	}
+	return a.patch(ctx, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: klusterlet}})
 }
 
 // disown removes our label and version from an object that stays.
@@ -269,35 +291,32 @@ func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionR
 // removeAddonNamespace deletes the namespace of add-on agents, unless another agent of this
 // cluster needs it that is not being removed itself.
 func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
-	agents, err := list(ctx, a.client, namespaces, "", operatorv1.LabelKlusterlet)
-	if err != nil {
-		return err
-	}
-	declared, err := list(ctx, a.client, klusterlets, "", "")
-	if err != nil {
-		return err
-	}
-	leaving := map[string]bool{}
-	for _, k := range declared {
-		leaving[k.GetName()] = k.GetDeletionTimestamp() != nil
-	}
-	for _, ns := range agents {
-		// The Klusterlet of a hosted agent is on another cluster.
-		if other := ns.GetLabels()[operatorv1.LabelKlusterlet]; ns.GetName() != a.o.Namespace && ns.GetDeletionTimestamp() == nil && !leaving[other] {
-			return a.bequeathNamespace(ctx, other)
-		}
-	}
-	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)
-}
-
-// bequeathNamespace labels the namespace of add-on agents as another Klusterlet's, if it is
-// labelled as ours.
-func (a *agentRemoval) bequeathNamespace(ctx context.Context, heir string) error {
 	live, err := a.readNamespace(ctx, operatorv1.NamespaceAgentAddOn)
 	if err != nil || live == nil || !a.isMine(live) {
 		return err
 	}
-	return a.bequeath(ctx, namespaces, live, heir)
+	if inherited, err := a.bequeath(ctx, namespaces, live); err != nil || inherited {
+		return err
+	}
+	agents, err := list(ctx, a.client, namespaces, "", operatorv1.LabelKlusterlet)
+	if err != nil {
+		return err
+	}
+	for _, ns := range agents {
+		other := ns.GetLabels()[operatorv1.LabelKlusterlet]
+		if other == a.name || ns.GetName() == a.o.Namespace || ns.GetDeletionTimestamp() != nil {
+			continue
+		}
+		// The Klusterlet of a hosted agent is on another cluster; one that is here is leaving.
+		k, err := get(ctx, a.client.Resource(klusterlets), other, "klusterlet "+other)
+		if err != nil {
+			return err
+		}
+		if k == nil {
+			return a.relabel(ctx, namespaces, live.GetName(), other)
+		}
+	}
+	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)
 }
 
 func (a *agentRemoval) removeOwnNamespace(ctx context.Context) error {
@@ -350,13 +369,10 @@ func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstru
 	if err != nil || live == nil || !a.isMine(live) {
 		return nil, err
 	}
-	left, err := list(ctx, a.client, klusterlets, "", "")
-	for _, k := range left {
-		if k.GetName() != a.name {
-			return nil, a.bequeath(ctx, definitions, live, k.GetName())
-		}
+	if inherited, err := a.bequeath(ctx, definitions, live); err != nil || inherited {
+		return nil, err
 	}
-	return live, err
+	return live, nil
 }
 
 func reference(apiVersion, kind string, owner *unstructured.Unstructured) map[string]any {
