@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -121,6 +123,8 @@ type join struct {
 	// asked is the request with which an agent that got new access to its hub asks for a
 	// certificate there; empty while its current certificate is good enough.
 	asked string
+	// beside are the other Klusterlets of the cluster.
+	beside []string
 	// others is another distribution's agent, to adopt; nil without one.
 	others *others
 	result Result
@@ -305,6 +309,9 @@ func (j *join) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := j.keepOwners(ctx, objects); err != nil {
+		return err
+	}
 	changes, err := write.All(ctx, j.Run, j.Spoke, objects)
 	j.result.Items = append(j.result.Items, changes...)
 	if err != nil {
@@ -324,6 +331,29 @@ func (j *join) install(ctx context.Context) error {
 		detail += " (dry run)"
 	}
 	j.Done(detail)
+	return nil
+}
+
+// keepOwners leaves what all agents of a cluster share labelled as the Klusterlet's that it belongs
+// to. That one's agent would restore the label.
+func (j *join) keepOwners(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if len(j.beside) == 0 {
+		return nil
+	}
+	for _, u := range objects {
+		if u.GetName() != operatorv1.NamespaceAgentAddOn && u.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		live, err := write.Live(ctx, j.Spoke, u)
+		if err != nil {
+			return fleet.Explain("reading "+fleet.Describe(u), j.Spoke, err)
+		}
+		if live != nil && slices.Contains(j.beside, live.GetLabels()[operatorv1.LabelCreatedByKlusterlet]) {
+			labels := u.GetLabels()
+			labels[operatorv1.LabelCreatedByKlusterlet] = live.GetLabels()[operatorv1.LabelCreatedByKlusterlet]
+			u.SetLabels(labels)
+		}
+	}
 	return nil
 }
 

@@ -111,6 +111,7 @@ func (j *join) checkBeside(ctx context.Context) error {
 		if k.Name == j.Klusterlet || k.AgentNamespace() == j.namespace() {
 			continue // without a namespace of its own it has no agent
 		}
+		j.beside = append(j.beside, k.Name)
 		b, err := member.Read(ctx, j.Spoke, k.Name)
 		if err != nil {
 			return err
