@@ -44,20 +44,20 @@ func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals
 	lease.Register(m, lease.Config{Client: l.client, REST: l.REST, Clock: l.Clock, Arrivals: arrivals})
 	accept.Register(m, accept.Config{Client: l.client, Clock: l.Clock, Leases: arrivals, AutoAccept: f.AutoApprove, Labels: f.Labels})
 	approve.Register(m, approve.Config{Client: l.client, Clock: l.Clock, Arrivals: arrivals, AutoApprove: f.AutoApprove})
-	taint.Register(m, l.client, l.Clock)
+	taint.Register(m, taint.Config{Client: l.client, Clock: l.Clock})
 	index := membership.New(m)
 	clusterset.Register(m, clusterset.Config{Client: l.client, Clock: l.Clock, Index: index, Own: f.DefaultClusterSet})
-	setbinding.Register(m, l.client, l.Clock, index)
-	managednamespace.Register(m, l.client, l.Clock, index)
+	setbinding.Register(m, setbinding.Config{Client: l.client, Clock: l.Clock, Index: index})
+	managednamespace.Register(m, managednamespace.Config{Client: l.client, Clock: l.Clock, Index: index})
 	switch {
 	case f.ProfilesServed && f.ClusterProfile:
-		profile.Register(m, l.client, l.Clock, index)
+		profile.Register(m, profile.Config{Client: l.client, Clock: l.Clock, Index: index})
 	case f.ProfilesServed:
 		profile.Remove(m, l.client)
 	}
 	gc.Register(m, gc.Config{Client: l.client, Clock: l.Clock, Clean: f.ResourceCleanup, Order: l.Cleanup})
 	placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})
-	addonhealth.Register(m, l.client, l.Clock)
+	addonhealth.Register(m, addonhealth.Config{Client: l.client, Clock: l.Clock})
 	if f.AddOnManagement {
 		addon.Register(m, addon.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock})
 	}

@@ -114,7 +114,7 @@ func (s State) notServed(served string) reconcile.Plan {
 	if left := next.CreationTimestamp.Add(startPatience).Sub(s.Now); left > 0 {
 		return reconcile.Plan{RequeueAfter: left}
 	}
-	message := fmt.Sprintf("The agent in this cluster serves klusterlet/%s alone: join with --klusterlet %s to install one for this Klusterlet", served, next.Name)
+	message := fmt.Sprintf("The agent in this cluster serves klusterlet/%s alone: kubectl ocm join NAME --klusterlet %s installs one for this Klusterlet", served, next.Name)
 	s.setCondition(next, conditionServed, metav1.ConditionFalse, reasonNotServed, message)
 	plan := reconcile.Plan{Object: next}
 	if before == nil {

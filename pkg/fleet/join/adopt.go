@@ -105,18 +105,14 @@ func (j *join) checkOthers(ctx context.Context) error {
 		return fleet.Refuse(message, "the Operator Lifecycle Manager would start it again: "+cause,
 			fleet.Advice("delete its Subscription and ClusterServiceVersion, which keeps the Klusterlet; then run the same command again"))
 	}
-	return j.checkOtherKlusterlets(ctx)
+	return j.checkServed(ctx)
 }
 
-// checkOtherKlusterlets refuses to stop an operator that serves another Klusterlet, too.
-func (j *join) checkOtherKlusterlets(ctx context.Context) error {
-	klusterlets, err := typed.List[operatorv1.Klusterlet](ctx, j.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
-	if err != nil {
-		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
-	}
-	for _, k := range klusterlets {
+// checkServed refuses to stop an operator that serves another Klusterlet, too.
+func (j *join) checkServed(ctx context.Context) error {
+	for _, k := range j.beside {
 		d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, k.AgentNamespace(), operatorv1.AgentDeployment(k.Name))
-		if k.Name == j.Klusterlet || (err == nil && runsOurs(d)) {
+		if err == nil && runsOurs(d) {
 			continue
 		}
 		return fleet.Refuse("the operator on "+j.Spoke.String()+" serves another Klusterlet, too", "klusterlet/"+k.Name+" would be left without an agent",

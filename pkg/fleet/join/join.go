@@ -124,7 +124,7 @@ type join struct {
 	// certificate there; empty while its current certificate is good enough.
 	asked string
 	// beside are the other Klusterlets of the cluster.
-	beside []string
+	beside []operatorv1.Klusterlet
 	// others is another distribution's agent, to adopt; nil without one.
 	others *others
 	result Result
@@ -348,9 +348,13 @@ func (j *join) keepOwners(ctx context.Context, objects []*unstructured.Unstructu
 		if err != nil {
 			return fleet.Explain("reading "+fleet.Describe(u), j.Spoke, err)
 		}
-		if live != nil && slices.Contains(j.beside, live.GetLabels()[operatorv1.LabelCreatedByKlusterlet]) {
+		if live == nil {
+			continue
+		}
+		owner := live.GetLabels()[operatorv1.LabelCreatedByKlusterlet]
+		if slices.ContainsFunc(j.beside, func(k operatorv1.Klusterlet) bool { return k.Name == owner }) {
 			labels := u.GetLabels()
-			labels[operatorv1.LabelCreatedByKlusterlet] = live.GetLabels()[operatorv1.LabelCreatedByKlusterlet]
+			labels[operatorv1.LabelCreatedByKlusterlet] = owner
 			u.SetLabels(labels)
 		}
 	}

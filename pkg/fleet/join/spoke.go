@@ -107,11 +107,11 @@ func (j *join) checkBeside(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
 	}
-	for _, k := range klusterlets {
-		if k.Name == j.Klusterlet || k.AgentNamespace() == j.namespace() {
+	j.beside = slices.DeleteFunc(klusterlets, func(k operatorv1.Klusterlet) bool { return k.Name == j.Klusterlet })
+	for _, k := range j.beside {
+		if k.AgentNamespace() == j.namespace() {
 			continue // without a namespace of its own it has no agent
 		}
-		j.beside = append(j.beside, k.Name)
 		b, err := member.Read(ctx, j.Spoke, k.Name)
 		if err != nil {
 			return err

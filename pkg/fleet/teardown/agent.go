@@ -203,8 +203,8 @@ func (a *agentRemoval) releaseWorks(ctx context.Context) error {
 	return nil
 }
 
-// removeDefinitions deletes the definitions of kinds without objects. One that stays is no
-// longer ours: it loses label and version.
+// removeDefinitions deletes the definitions of kinds without objects, unless another agent needs
+// them. One that only objects keep is no longer ours: it loses label and version.
 func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 	for _, kind := range agentKinds {
 		live, err := a.readDefinition(ctx, kind.GroupResource().String())

@@ -26,7 +26,6 @@ import (
 )
 
 var (
-	deploymentKind   = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	leaseResource    = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	clusterRoleBinds = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
@@ -60,7 +59,7 @@ func TestAClusterIsAdopted(t *testing.T) {
 	refusals(t, spoke, append(join, "--adopt"))
 	look, move, back := guideLines(t)
 	typeLine(t, look)
-	operator := spoke.Dynamic(t).Resource(deploymentKind).Namespace("open-cluster-management")
+	operator := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management")
 	wanted := func() int64 {
 		d, err := operator.Get(t.Context(), "klusterlet", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -71,7 +70,7 @@ func TestAClusterIsAdopted(t *testing.T) {
 
 	require.Contains(t, typeLine(t, move), "joined hub hub (configured)")
 	require.Zero(t, wanted())
-	agents, err := spoke.Dynamic(t).Resource(deploymentKind).Namespace(agentSpace).List(t.Context(), metav1.ListOptions{})
+	agents, err := spoke.Dynamic(t).Resource(deployments).Namespace(agentSpace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, agents.Items, 1, "the other agents are gone")
 	_, err = spoke.Dynamic(t).Resource(clusterRoleBinds).Get(t.Context(), "open-cluster-management:klusterlet-work:execution-admin", metav1.GetOptions{})
@@ -106,9 +105,9 @@ func refusals(t *testing.T, spoke *harness.Cluster, join []string) {
 		require.Equal(t, 6, got.code)
 		require.Contains(t, got.err, cause)
 	}
-	patched(t, spoke, deploymentKind, "open-cluster-management", "klusterlet", `{"metadata":{"labels":{"olm.owner":"klusterlet.v1.3.1"}}}`)
+	patched(t, spoke, deployments, "open-cluster-management", "klusterlet", `{"metadata":{"labels":{"olm.owner":"klusterlet.v1.3.1"}}}`)
 	refused("the Operator Lifecycle Manager would start it again")
-	patched(t, spoke, deploymentKind, "open-cluster-management", "klusterlet", `{"metadata":{"labels":{"olm.owner":null}}}`)
+	patched(t, spoke, deployments, "open-cluster-management", "klusterlet", `{"metadata":{"labels":{"olm.owner":null}}}`)
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"deployOption":{"mode":"Hosted"}}}`)
 	refused("klusterlet/klusterlet is hosted on another cluster")
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"deployOption":{"mode":"Default"}}}`)
@@ -153,7 +152,7 @@ func handOver(t *testing.T, hub, spoke *harness.Cluster) {
 	t.Helper()
 	client := spoke.Dynamic(t)
 	foreground := metav1.DeletePropagationForeground
-	ours := client.Resource(deploymentKind).Namespace(agentSpace)
+	ours := client.Resource(deployments).Namespace(agentSpace)
 	require.NoError(t, ours.Delete(t.Context(), "klusterlet-agent", metav1.DeleteOptions{PropagationPolicy: &foreground}))
 	require.Eventually(t, func() bool {
 		_, err := ours.Get(t.Context(), "klusterlet-agent", metav1.GetOptions{})
@@ -194,7 +193,7 @@ func handOver(t *testing.T, hub, spoke *harness.Cluster) {
 }
 
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
-	return map[string]schema.GroupVersionResource{"Namespace": namespaces, "Deployment": deploymentKind, "ClusterRoleBinding": clusterRoleBinds}[u.GetKind()]
+	return map[string]schema.GroupVersionResource{"Namespace": namespaces, "Deployment": deployments, "ClusterRoleBinding": clusterRoleBinds}[u.GetKind()]
 }
 
 func deploymentOf(namespace, name, image string) *unstructured.Unstructured {

@@ -51,12 +51,19 @@ type Controller struct {
 	said map[reconcile.Key]time.Time
 }
 
-// Register adds the loops to m. client sends all writes, and reads an add-on whole before its
-// status is written.
-func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock) {
+// Config configures the loops.
+type Config struct {
+	// Client sends all writes, and reads an add-on whole before its status is written.
+	Client dynamic.Interface
+	// Clock is the executor's clock.
+	Clock clock.PassiveClock
+}
+
+// Register adds the loops to m.
+func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
-		client: client, clock: clk, reader: m.Reader(), queue: reconcile.NewQueue(nameAway),
-		labels: reconcile.NewExecutor(client, Name, clk), away: reconcile.NewExecutor(client, nameAway, clk),
+		client: c.Client, clock: c.Clock, reader: m.Reader(), queue: reconcile.NewQueue(nameAway),
+		labels: reconcile.NewExecutor(c.Client, Name, c.Clock), away: reconcile.NewExecutor(c.Client, nameAway, c.Clock),
 		told: map[reconcile.Key]bool{}, said: map[reconcile.Key]time.Time{},
 	}
 	labels, away := reconcile.NewQueue(Name), controller.queue

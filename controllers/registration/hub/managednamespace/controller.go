@@ -19,9 +19,26 @@ import (
 // Name identifies the loop.
 const Name = "cluster.managednamespace"
 
-// Register adds the loop to m; index has the sets of clusters and the namespaces they want.
-func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock, index *membership.Index) {
-	exec, queue := reconcile.NewExecutor(client, Name, clk), reconcile.NewQueue(Name)
+// Config configures the loop.
+type Config struct {
+	// Client sends all writes.
+	Client dynamic.Interface
+	// Clock is the executor's clock.
+	Clock clock.PassiveClock
+	// Index has the sets of clusters and the namespaces they want.
+	Index *membership.Index
+}
+
+// Controller is the loop.
+type Controller struct {
+	index *membership.Index
+	exec  *reconcile.Executor
+}
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	index, queue := c.Index, reconcile.NewQueue(Name)
+	controller := &Controller{index: index, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
 	var told sync.Map // the clusters that have entries, as last seen
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
@@ -57,8 +74,10 @@ func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClo
 			}
 		},
 	})
-	pass := func(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
-		return exec.Execute(ctx, mc, Decide(State{Cluster: mc, Wanted: index.Managed(mc.Name)}))
-	}
-	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), pass, nil)}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
+}
+
+// Reconcile brings the entries of one cluster up to date.
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
+	return c.exec.Execute(ctx, mc, Decide(State{Cluster: mc, Wanted: c.index.Managed(mc.Name)}))
 }

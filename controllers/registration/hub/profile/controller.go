@@ -37,10 +37,20 @@ type Controller struct {
 	told sync.Map
 }
 
-// Register adds the loop to m; index has the sets of clusters and the namespaces bound to
-// them. The API must be served.
-func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock, index *membership.Index) {
-	controller := &Controller{reader: m.Reader(), index: index, exec: reconcile.NewExecutor(client, Name, clk)}
+// Config configures the loop.
+type Config struct {
+	// Client sends all writes.
+	Client dynamic.Interface
+	// Clock is the executor's clock.
+	Clock clock.PassiveClock
+	// Index has the sets of clusters and the namespaces bound to them.
+	Index *membership.Index
+}
+
+// Register adds the loop to m. The API must be served.
+func Register(m *manager.Manager, c Config) {
+	index := c.Index
+	controller := &Controller{reader: m.Reader(), index: index, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	queue := reconcile.NewQueue(Name)
 	add := func(namespaces, clusters []string) {
 		for _, namespace := range namespaces {

@@ -17,9 +17,20 @@ import (
 // Name identifies the loop.
 const Name = "cluster.taint"
 
-// Register adds the loop to m; clk is the executor's clock.
-func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClock) {
-	exec, queue := reconcile.NewExecutor(client, Name, clk), reconcile.NewQueue(Name)
+// Config configures the loop.
+type Config struct {
+	// Client sends all writes.
+	Client dynamic.Interface
+	// Clock is the executor's clock.
+	Clock clock.PassiveClock
+}
+
+// Controller is the loop.
+type Controller struct{ exec *reconcile.Executor }
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	controller, queue := &Controller{reconcile.NewExecutor(c.Client, Name, c.Clock)}, reconcile.NewQueue(Name)
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if current == nil {
 			return
@@ -30,8 +41,10 @@ func Register(m *manager.Manager, client dynamic.Interface, clk clock.PassiveClo
 			queue.Add(reconcile.Key{Name: current.Name})
 		}
 	})
-	pass := func(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
-		return exec.Execute(ctx, mc, Decide(mc))
-	}
-	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), pass, nil)}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
+}
+
+// Reconcile brings the taints of one cluster up to date.
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
+	return c.exec.Execute(ctx, mc, Decide(mc))
 }
