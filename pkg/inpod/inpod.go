@@ -124,6 +124,3 @@ func Name() string {
 	host, _ := os.Hostname()
 	return cmp.Or(os.Getenv(EnvName), host, "unknown")
 }
-
-// Named reports whether Name is a pod's name, which no two processes have at a time.
-func Named() bool { return os.Getenv(EnvName) != "" }

@@ -53,6 +53,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		"hub-status-wide":         "hub status --context hub -o wide",
 		"hub-status-json":         "hub status --context hub -o json",
 		"hub-token-list":          "hub token list --context hub",
+		"hub-token-selected":      "hub token list -l team=a --context hub",
 		"hub-token":               "hub token --cluster cluster4 --context hub",
 		"hub-init-dry-run":        "hub init --context spoke --dry-run --version v0.1.0",
 		"hub-init-list-images":    "hub init --list-images --version v0.1.0 --image-registry registry.example.org/ocm/",

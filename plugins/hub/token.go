@@ -200,10 +200,14 @@ func newTokenList(f *options.Factory) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
+			if o.Selector != "" {
+				return options.Usage("tokens have no labels that --selector could match", "leave it out: the list shows every token")
+			}
 			return o.Run(cmd.Context())
 		},
 	}
 	o.AddFlags(cmd.Flags())
+	_ = cmd.Flags().MarkHidden("selector")
 	return cmd
 }
 

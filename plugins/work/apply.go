@@ -93,7 +93,7 @@ func (o *ApplyOptions) command(cmd *cobra.Command, parts options.Parts, spoke st
 		if err := o.Validate(); err != nil {
 			return err
 		}
-		return o.Run(cmd.Context())
+		return o.Diffed(o.Run(cmd.Context()))
 	}
 	flags := cmd.Flags()
 	o.Change.AddFlags(flags, parts)

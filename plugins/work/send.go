@@ -24,11 +24,11 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	}
 	if o.Wanted.Executor != "" && wanted.Spoke != nil {
 		if err := work.CheckExecutor(ctx, wanted); err != nil {
-			return o.Diffed(err)
+			return err
 		}
 	}
 	if set, err := work.BySet(ctx, wanted); err != nil {
-		return o.Diffed(err)
+		return err
 	} else if set {
 		return o.applySet(ctx, wanted)
 	}
@@ -38,7 +38,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	result, failure := work.Apply(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Clusters) == 0 {
-		return o.Diffed(failure)
+		return failure
 	}
 	if err := o.Clusters(o.f.UI, "WorkResult", result, failure, line); err != nil || o.Wait || o.Reads() {
 		return err
@@ -86,7 +86,7 @@ func (o *ApplyOptions) diffLive(ctx context.Context, wanted work.Options) error 
 	changes, failure := work.DiffLive(ctx, wanted)
 	_, err := o.Preview(o.f.UI, "WorkResult", nil, changes)
 	if failure != nil {
-		return o.Diffed(failure)
+		return failure
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (o *ApplyOptions) diffLive(ctx context.Context, wanted work.Options) error 
 func (o *ApplyOptions) applySet(ctx context.Context, wanted work.Options) error {
 	change, failure := work.ApplySet(ctx, wanted)
 	if failure != nil && change.Object == nil {
-		return o.Diffed(failure)
+		return failure
 	}
 	if err := o.FinishSome(o.f.UI, "WorkSetResult", []fleet.Change{change}, failure); err != nil || o.Wait || o.Reads() {
 		return err

@@ -74,6 +74,8 @@ type agentCheck struct {
 // readIdentity reads the agent's identity. What cannot be read is reported by the checks that need
 // it.
 func (a *agentCheck) readIdentity(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
 		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.k.AgentNamespace(), name)
 		if err != nil {

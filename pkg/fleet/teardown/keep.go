@@ -139,7 +139,7 @@ func (k *keeper) round(ctx context.Context) (string, error) {
 	pending := map[string][]string{}
 	for live, err := range objects(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), "") {
 		if err != nil {
-			return toTell, fmt.Errorf("listing: %w", err)
+			return toTell, fmt.Errorf("listing works: %w", err)
 		}
 		confirmed, err := k.keepWork(ctx, live)
 		if err != nil {
@@ -244,7 +244,7 @@ type former struct {
 func (k *keeper) undo(ctx context.Context) error {
 	for live, err := range objects(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), "") {
 		if err != nil {
-			return fmt.Errorf("listing: %w", err)
+			return fmt.Errorf("listing works: %w", err)
 		}
 		work, err := typed.FromUnstructured[workv1.ManifestWork](live)
 		if err != nil || k.seen[work.UID] == nil || work.DeletionTimestamp != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -85,4 +86,12 @@ func TestTargetsNeverMeanAllByBeingEmpty(t *testing.T) {
 func TestRowsAreTheSameWhenOnlyTheirAgeChanged(t *testing.T) {
 	require.True(t, isSameRow([]string{"a", "Available", "8s"}, []string{"a", "Available", "10s"}))
 	require.False(t, isSameRow([]string{"a", "Available", "8s"}, []string{"a", "Unknown", "10s"}))
+}
+
+// Exit code 1 of a diff means that there are differences.
+func TestADiffThatFailsHasItsOwnExitCode(t *testing.T) {
+	for diff, want := range map[bool]int{true: ui.ExitUsage, false: ui.ExitFailed} {
+		c := Change{Diff: diff}
+		require.Equal(t, want, ui.Code(c.Diffed(&fleet.Error{Kind: fleet.Failed, Message: "no cluster answered"})))
+	}
 }
