@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -49,6 +50,7 @@ type example struct {
 // TestTheExampleAddOn runs exactly the commands of docs/guides/addon.md, in their order,
 // with the real processes of hub, agent and add-on.
 func TestTheExampleAddOn(t *testing.T) {
+	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/addon.md")
 	require.NoError(t, err)
 	deploy, err := os.ReadFile("../../../examples/helloworld-addon/deploy.yaml")
@@ -59,8 +61,8 @@ func TestTheExampleAddOn(t *testing.T) {
 	e.hub = harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
 	e.c1 = harness.WithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
 	kubeconfig(t, e.hub, e.c1)
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.WriteFile("small.yaml", small[1], 0o600))
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "small.yaml"), small[1], 0o600))
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "120s").code)
 	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s").code)
 
@@ -87,7 +89,7 @@ func TestTheExampleAddOn(t *testing.T) {
 	for i, step := range steps {
 		require.Equal(t, step.line, lines[i])
 		if words, ours := strings.CutPrefix(step.line, "kubectl ocm "); ours {
-			require.Zero(t, run(t, strings.Fields(words)...).code)
+			require.Zero(t, run(t, paths(folder, strings.Fields(words))...).code)
 		}
 		step.does(t)
 	}
@@ -208,7 +210,10 @@ func (e *example) small(t *testing.T) {
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, file := range processes {
-		if command, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(command), e.program+"\x00agent\x00") {
+		command, _ := os.ReadFile(file)
+		variables, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		ours := strings.Contains(string(variables), inpod.EnvRoot+"="+e.c1.Playground.Dir)
+		if ours && strings.HasPrefix(string(command), e.program+"\x00agent\x00") {
 			require.Zero(t, pid, "there are two agents")
 			pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			require.NoError(t, err)

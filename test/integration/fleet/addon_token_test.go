@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ import (
 // registers add-ons with tokens, with the real processes of hub, agent and add-on: from
 // the account on the hub to what the add-on does with the token.
 func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
+	t.Parallel()
 	deploy, err := os.ReadFile("../../../examples/helloworld-addon/deploy.yaml")
 	require.NoError(t, err)
 	e := &example{program: harness.Program(t, "examples/helloworld-addon")}
@@ -79,16 +81,16 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 
 	// A wait for a configuration ends when the cluster has it, also for new content of an
 	// existing one.
-	t.Chdir(t.TempDir())
+	small := filepath.Join(t.TempDir(), "small.yaml")
 	for _, memory := range []string{"48Mi", "40Mi"} {
-		require.NoError(t, os.WriteFile("small.yaml", []byte(`apiVersion: addon.open-cluster-management.io/v1alpha1
+		require.NoError(t, os.WriteFile(small, []byte(`apiVersion: addon.open-cluster-management.io/v1alpha1
 kind: AddOnDeploymentConfig
 metadata: {name: small, namespace: c1}
 spec:
   agentInstallNamespace: ""
   resourceRequirements: [{containerID: "deployments:helloworld-agent:agent", resources: {limits: {memory: `+memory+`}}}]
 `), 0o600))
-		require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--config", "small.yaml", "--context", "hub", "--wait").code)
+		require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--config", small, "--context", "hub", "--wait").code)
 		d, err := typed.Get[appsv1.Deployment](t.Context(), e.c1.Dynamic(t), deployments, "default", "helloworld-agent")
 		require.NoError(t, err)
 		require.Equal(t, memory, d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String())

@@ -35,6 +35,7 @@ const agentSpace = "open-cluster-management-agent"
 // TestAClusterIsAdopted takes a cluster over from the operator and the agents of another
 // distribution: the identity of the agent, the records of works and their objects stay.
 func TestAClusterIsAdopted(t *testing.T) {
+	t.Parallel()
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)

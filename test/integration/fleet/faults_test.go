@@ -48,6 +48,9 @@ func looked(t *testing.T, words ...string) map[string]finding {
 	return out
 }
 
+// editor is what a person does in kubectl edit: it removes the configuration that is not there.
+const editor = "sed -i -e 's/^  configs:$/  configs: []/' -e '/^  - group: example.com/,/resource: things/d'"
+
 // typeLine runs a printed line as it is, up to the remark at its end, and returns its
 // output.
 func typeLine(t *testing.T, line string) string {
@@ -68,7 +71,9 @@ func typeLine(t *testing.T, line string) string {
 	}
 	binaries, err := harness.Binaries(t.Context())
 	require.NoError(t, err)
-	said, err := exec.CommandContext(t.Context(), binaries.Kubectl, words[1:]...).CombinedOutput()
+	command := exec.CommandContext(t.Context(), binaries.Kubectl, words[1:]...)
+	command.Env = append(environment(t), "KUBE_EDITOR="+editor)
+	said, err := command.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", line, said)
 	return string(said)
 }
@@ -291,7 +296,6 @@ func addOnFaults(t *testing.T, hub *harness.Cluster) {
 	require.Empty(t, looked(t, check("untemplated")...))
 	require.Zero(t, run(t, "addon", "enable", "untemplated", "-c", "cluster1", "--context", "hub").code)
 	patched(t, hub, instances, "cluster1", "untemplated", `{"spec":{"configs":[{"group":"example.com","resource":"things","name":"x"}]}}`)
-	t.Setenv("KUBE_EDITOR", "sed -i -e 's/^  configs:$/  configs: []/' -e '/^  - group: example.com/,/resource: things/d'")
 	mended(t, "OCM0703", check("untemplated")...)
 	told(t, "OCM0706", "addon-untemplated-deploy-0", check("untemplated")...)
 	gone("untemplated")

@@ -20,6 +20,7 @@ const sharedDefinition = "appliedmanifestworks.work.open-cluster-management.io"
 // TestAClusterBelongsToTwoHubs joins a cluster to two hubs, each with an agent of its own. When
 // either leaves, the other keeps what it runs and what both need.
 func TestAClusterBelongsToTwoHubs(t *testing.T) {
+	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
 	images := map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")}
 	hub, second := harness.WithNode(t, "hub", images), harness.WithNode(t, "second", images)

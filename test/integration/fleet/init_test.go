@@ -18,6 +18,7 @@ import (
 )
 
 func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
+	t.Parallel()
 	hub, other := harness.ControlPlane(t, "hub"), harness.ControlPlane(t, "other")
 	kubeconfig(t, other, hub)
 

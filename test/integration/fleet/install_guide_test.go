@@ -32,8 +32,8 @@ import (
 // installGuide runs the blocks of docs/guides/install.md.
 type installGuide struct {
 	clusters map[string]*harness.Cluster
-	// bin is the first folder of PATH.
-	bin string
+	// folder is the working directory, bin the first folder of PATH.
+	folder, bin string
 	// releases are those of Helm, by context and name.
 	releases map[string]release
 }
@@ -47,19 +47,19 @@ type release struct {
 // TestTheInstallGuide runs every block of docs/guides/install.md with the real processes of
 // hub and agent. After each way to install and uninstall, nothing is left.
 func TestTheInstallGuide(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	guide, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
 	require.NoError(t, err)
 	agent := harness.Program(t, "controllers/ocm-agent")
-	g := &installGuide{bin: t.TempDir(), releases: map[string]release{}, clusters: map[string]*harness.Cluster{
+	g := &installGuide{folder: t.TempDir(), bin: t.TempDir(), releases: map[string]release{}, clusters: map[string]*harness.Cluster{
 		"hub":      harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent}),
 		"cluster1": harness.WithNode(t, "cluster1", map[string]string{"ocm-agent": agent}),
 	}}
-	g.install(t, root) // builds, so before the home folder changes
+	g.install(t, root)
 	kubeconfig(t, g.clusters["hub"], g.clusters["cluster1"])
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Symlink(filepath.Join(root, "config"), "config"))
+	require.NoError(t, os.Symlink(filepath.Join(root, "config"), filepath.Join(g.folder, "config")))
 
 	hub, cluster := inventory(t, g.clusters["hub"]), inventory(t, g.clusters["cluster1"])
 	var ways []string
@@ -91,7 +91,6 @@ func (g *installGuide) install(t *testing.T, root string) {
 	require.NoError(t, err)
 	script := fmt.Sprintf("#!/bin/sh\nexec %s --no-print-directory -C %s -o build BIN=%s \"$@\"\n", program, root, g.bin)
 	require.NoError(t, os.WriteFile(filepath.Join(g.bin, "make"), []byte(script), 0o700))
-	t.Setenv("PATH", g.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
 // run runs one block: in a shell, except for the lines of Helm.
@@ -100,7 +99,8 @@ func (g *installGuide) run(t *testing.T, block string) {
 	var script strings.Builder
 	shell := func() {
 		command := exec.CommandContext(t.Context(), "sh", "-exc", script.String())
-		command.Stdout, command.Stderr = t.Output(), t.Output()
+		command.Dir, command.Stdout, command.Stderr = g.folder, t.Output(), t.Output()
+		command.Env = append(environment(t), "PATH="+g.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 		require.NoError(t, command.Run(), script.String())
 		script.Reset()
 	}
@@ -116,7 +116,7 @@ func (g *installGuide) run(t *testing.T, block string) {
 	}
 	shell()
 	if strings.Contains(block, "bootstrap.kubeconfig\n") {
-		info, err := os.Stat("bootstrap.kubeconfig")
+		info, err := os.Stat(filepath.Join(g.folder, "bootstrap.kubeconfig"))
 		require.NoError(t, err)
 		require.Zero(t, info.Mode().Perm()&0o077, "others can read it")
 	}
@@ -162,7 +162,7 @@ func (g *installGuide) helm(t *testing.T, verb, name string, flags map[string][]
 		return
 	}
 	values := g.values(t, before.values, flags)
-	rendered, err := install.Render(flags[""][0], namespace, values)
+	rendered, err := install.Render(filepath.Join(g.folder, flags[""][0]), namespace, values)
 	require.NoError(t, err)
 	if !known {
 		for _, o := range rendered.Definitions {
@@ -197,7 +197,7 @@ func (g *installGuide) values(t *testing.T, before map[string]any, flags map[str
 	}
 	for _, flag := range flags["--set-file"] {
 		path, file, _ := strings.Cut(flag, "=")
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(filepath.Join(g.folder, file))
 		require.NoError(t, err)
 		set(path, string(text))
 	}

@@ -60,6 +60,7 @@ func running(t *testing.T, spoke *harness.Cluster) map[string]string {
 // TestLeavingLeavesWhatRuns counts the objects on a cluster after it has left its hub,
 // and after the hub was removed, while its agent runs.
 func TestLeavingLeavesWhatRuns(t *testing.T) {
+	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})

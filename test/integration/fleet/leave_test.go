@@ -17,6 +17,7 @@ import (
 // TestLeavingWithoutAnAgent removes a cluster whose agent does not do its part: it does
 // not run, or its Klusterlet was deleted by hand.
 func TestLeavingWithoutAnAgent(t *testing.T) {
+	t.Parallel()
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)

@@ -30,7 +30,9 @@ func kubectl(t *testing.T, line string) (string, error) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, binaries.Kubectl, strings.Fields(line)...).CombinedOutput()
+	command := exec.CommandContext(ctx, binaries.Kubectl, strings.Fields(line)...)
+	command.Env = environment(t)
+	out, err := command.CombinedOutput()
 	return string(out), err
 }
 

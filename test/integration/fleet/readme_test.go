@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -73,9 +71,9 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	fresh(t, hub)
 	// The names that the page uses; its second cluster is the hub itself.
 	contexts(t, map[string]*harness.Cluster{"hub": hub, "cluster1": spoke, "cluster2": hub, "my-hub": hub, "prod1": spoke})
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Symlink(filepath.Join(root, "examples"), "examples"))
-	require.NoError(t, os.WriteFile("web.yaml", []byte(configMap), 0o600))
+	folder := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(root, "examples"), filepath.Join(folder, "examples")))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "web.yaml"), []byte(configMap), 0o600))
 
 	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	picture, steps := blocks[0][1], blocks[len(blocks)-1][1]
@@ -83,7 +81,7 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	for line := range strings.Lines(picture) {
 		line, command := strings.CutPrefix(strings.TrimSpace(line), "$ ")
 		if command {
-			transcript.WriteString(entered(t, line))
+			transcript.WriteString(entered(t, folder, line))
 		}
 		if strings.HasPrefix(line, "kubectl ocm join cluster1 ") {
 			require.Zero(t, run(t, strings.Fields("join cluster2 --context cluster2 --hub-context hub --accept")...).code)
@@ -99,7 +97,7 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	fresh(t, hub)
 	for line := range strings.Lines(steps) {
 		line, _, _ = strings.Cut(line, " #")
-		transcript.WriteString(entered(t, strings.TrimSpace(line)))
+		transcript.WriteString(entered(t, folder, strings.TrimSpace(line)))
 	}
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
@@ -110,9 +108,9 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Empty(t, cmp.Diff(string(want), transcript.String()), "run: go test ./test/integration/fleet -run TestAFleetFromNothingAndBack -update")
 }
 
-// entered runs a command line of the page, which has to succeed, and returns it with its
-// visible output.
-func entered(t *testing.T, line string) string {
+// entered runs a command line of the page in a folder, which has to succeed, and returns it
+// with its visible output.
+func entered(t *testing.T, folder, line string) string {
 	t.Helper()
 	words, ours := strings.CutPrefix(line, "kubectl ocm ")
 	require.True(t, ours, line)
@@ -123,7 +121,7 @@ func entered(t *testing.T, line string) string {
 	case "work apply":
 		typed = append(typed, "--wait") // what comes after it shows the work
 	}
-	got := run(t, typed...)
+	got := run(t, paths(folder, typed)...)
 	require.Zero(t, got.code, line)
 	return "$ " + line + "\n" + lasting(got.err+got.out)
 }
@@ -145,20 +143,4 @@ func fresh(t *testing.T, hub *harness.Cluster) {
 			return err
 		})
 	}
-}
-
-// contexts writes a kubeconfig with the clusters as contexts of these names.
-func contexts(t *testing.T, clusters map[string]*harness.Cluster) {
-	t.Helper()
-	merged := clientcmdapi.NewConfig()
-	for name, c := range clusters {
-		one, err := clientcmd.LoadFromFile(c.Kubeconfig)
-		require.NoError(t, err)
-		current := one.Contexts[one.CurrentContext]
-		merged.Clusters[name], merged.AuthInfos[name] = one.Clusters[current.Cluster], one.AuthInfos[current.AuthInfo]
-		merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*merged, file))
-	t.Setenv("KUBECONFIG", file)
 }

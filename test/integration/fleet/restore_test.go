@@ -22,6 +22,7 @@ import (
 // TestAHubThatIsRestoredFromABackUpRemovesNothing restores an older state of a hub's
 // store, with lower resource versions, while its process and the agent keep running.
 func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
+	t.Parallel()
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)

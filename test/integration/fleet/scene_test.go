@@ -5,7 +5,11 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
@@ -34,8 +40,7 @@ type said struct {
 	out, err string
 }
 
-// run runs the program in this process, as in a shell whose KUBECONFIG names all clusters
-// of the test.
+// run runs the program in this process with the kubeconfig of the test.
 func run(t testing.TB, words ...string) said {
 	t.Helper()
 	return runWith(t, "", words...)
@@ -48,20 +53,74 @@ func runWith(t testing.TB, stdin string, words ...string) said {
 	var out, err bytes.Buffer
 	s := app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &err, Clock: clock.RealClock{},
 		Getenv: func(name string) string { return map[string]string{"LANG": "C.UTF-8"}[name] }}
-	code := app.Run(ctx, s, append([]string{"kubectl-ocm"}, words...))
+	code := app.Run(ctx, s, append([]string{"kubectl-ocm", "--kubeconfig", configOf(t)}, words...))
 	t.Logf("kubectl ocm %s\nexit %d\n%s%s", strings.Join(words, " "), code, out.String(), err.String())
 	return said{code, out.String(), err.String()}
 }
 
-// kubeconfig writes a kubeconfig with the clusters of a test as contexts.
+// kubeconfigs holds the path of the kubeconfig of each test. It is not in the environment,
+// because tests run side by side in one process.
+var kubeconfigs sync.Map
+
+// kubeconfig gives a test and its subtests a kubeconfig with these clusters as contexts.
 func kubeconfig(t testing.TB, all ...*harness.Cluster) {
 	t.Helper()
-	var paths []string
+	named := map[string]*harness.Cluster{}
 	for _, c := range all {
-		paths = append(paths, c.Kubeconfig)
+		named[c.Name] = c
 	}
-	t.Setenv("KUBECONFIG", strings.Join(paths, ":"))
-	t.Setenv("HOME", t.TempDir())
+	contexts(t, named)
+}
+
+// contexts gives a test and its subtests a kubeconfig with the clusters as contexts of these
+// names.
+func contexts(t testing.TB, clusters map[string]*harness.Cluster) {
+	t.Helper()
+	merged := clientcmdapi.NewConfig()
+	for name, c := range clusters {
+		one, err := clientcmd.LoadFromFile(c.Kubeconfig)
+		require.NoError(t, err)
+		current := one.Contexts[one.CurrentContext]
+		merged.Clusters[name], merged.AuthInfos[name] = one.Clusters[current.Cluster], one.AuthInfos[current.AuthInfo]
+		merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*merged, file))
+	kubeconfigs.Store(testOf(t), file)
+}
+
+// testOf returns the name of the test that a subtest belongs to.
+func testOf(t testing.TB) string {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return name
+}
+
+func configOf(t testing.TB) string {
+	t.Helper()
+	file, ok := kubeconfigs.Load(testOf(t))
+	require.True(t, ok, "the test has no kubeconfig")
+	return file.(string)
+}
+
+// environment is that of other programs of a test: with its kubeconfig and a home folder of its
+// own.
+func environment(t testing.TB) []string {
+	t.Helper()
+	file := configOf(t)
+	return append(os.Environ(), "KUBECONFIG="+file, "HOME="+filepath.Dir(file))
+}
+
+// paths turns words that name a file in a folder into its path, because the working directory
+// is that of all tests.
+func paths(folder string, words []string) []string {
+	out := slices.Clone(words)
+	for i, word := range words {
+		path := filepath.Join(folder, word)
+		if _, err := os.Stat(path); err == nil {
+			out[i] = path
+		}
+	}
+	return out
 }
 
 // asHub installs the API of a hub and the rights of hub init on a cluster, without the

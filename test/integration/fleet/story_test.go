@@ -27,6 +27,7 @@ var (
 // TestAFleetFromNothingAndBack runs the commands of the guide with the real hub
 // process and a real agent.
 func TestAFleetFromNothingAndBack(t *testing.T) {
+	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})

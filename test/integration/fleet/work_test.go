@@ -83,7 +83,7 @@ func TestWorkGoesToTheClustersThatAreMeant(t *testing.T) {
 }
 
 func TestWorkThatCannotBeSentIsRefusedWithoutTheHub(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	kubeconfigs.Store(t.Name(), filepath.Join(t.TempDir(), "none"))
 	dir := t.TempDir()
 	for name, tc := range map[string]struct{ content, want string }{
 		"not YAML": {"a: [", "is not YAML"},
