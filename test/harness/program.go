@@ -46,7 +46,7 @@ func Program(t testing.TB, name string) string {
 			return "", err
 		}
 		out := filepath.Join(dir, path.Base(name))
-		cmd := exec.CommandContext(context.Background(), "go", "build", "-o", out, module+name)
+		cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, module+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("building %s: %w\n%s", name, err, text)
