@@ -165,15 +165,24 @@ verify: ## Fail if "make generate" or "go mod tidy" would change a file
 .PHONY: test
 test: control-plane ## Run every test that needs no root: unit, contract, and integration on real control planes
 	@echo "race detector: $(if $(RACE),on but for $(PROCESSES),off (no C compiler found))"
-	@# The longest suite begins first, so that nothing waits for it alone at the end. The suites
-	@# of processes wait more than they compute: they run side by side.
-	@all=$$(go list $(PKG)) || exit 1; status=0; \
-		all=$$(echo "$$all" | grep '/test/integration/work$$'; echo "$$all" | grep -v '/test/integration/work$$'); \
-		raced=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); rest=$$(echo "$$all" | grep -E '/($(PROCESSES))$$'); \
-		[ -z "$$rest" ] || go test -p 3 -shuffle=on -timeout 40m $(ARGS) $$rest || status=1; \
-		[ -z "$$raced" ] || $(if $(RACE),CGO_ENABLED=1) go test -p 3 $(RACE) -shuffle=on -timeout 40m $(ARGS) $$raced || status=1; \
-		exit $$status
+	@# The suites of processes wait more than they compute, so all others run beside them. Their
+	@# output follows in one piece: mixed, it would be neither text nor the lines of -json.
+	@mkdir -p $(BIN)
+	@$(MAKE) --no-print-directory -k -j2 test-processes test-others; status=$$?; cat $(BIN)/test-others.log; exit $$status
 	go test -C test/kubernetes $(ARGS) ./build
+
+.PHONY: test-processes
+test-processes:
+	@all=$$(go list $(PKG)) || exit 1; all=$$(echo "$$all" | grep -E '/($(PROCESSES))$$') || exit 0; \
+		go test -p 3 -parallel 3 -shuffle=on -timeout 40m $(ARGS) $$all
+
+# The longest suite begins first, so that nothing waits for it alone at the end.
+.PHONY: test-others
+test-others:
+	@exec >$(BIN)/test-others.log 2>&1; all=$$(go list $(PKG)) || exit 1; \
+		all=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$') || exit 0; longest=$$(echo "$$all" | grep '/test/integration/work$$'); \
+		$(if $(RACE),CGO_ENABLED=1) go test -p 2 $(RACE) -shuffle=on -timeout 40m $(ARGS) \
+			$$longest $$(echo "$$all" | grep -v '/test/integration/work$$')
 
 .PHONY: unit
 unit: ## Run only the tests that start no Kubernetes
