@@ -6,9 +6,10 @@
 //
 // The content of a secret is untrusted, so only what a connection needs is accepted:
 // input is bounded, only the current context is read, exec plugins, auth providers,
-// impersonation and insecure connections are rejected, and no file that the content names
-// is ever opened. The only accepted file references are tls.crt and tls.key of a hub
-// kubeconfig, which mean the keys of the same secret.
+// impersonation and insecure connections are rejected. The only accepted file references are
+// tls.crt and tls.key of a hub kubeconfig, which mean the keys of the same secret, and, where
+// the secret is mounted, files in its own directory. No other file that the content names is
+// ever opened.
 //
 // It does not load users' kubeconfig files: the plugin uses clientcmd for those.
 package kubeconfig

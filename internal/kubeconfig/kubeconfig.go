@@ -4,6 +4,7 @@ package kubeconfig
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -49,7 +51,13 @@ type Config struct {
 	Token string
 	// CertData and KeyData are a client certificate and its key in PEM, or nil.
 	CertData, KeyData []byte
+
+	// Files are where ReadFile found values that the kubeconfig only refers to.
+	Files Files
 }
+
+// Files are paths beside a kubeconfig; empty for a value that the kubeconfig itself holds.
+type Files struct{ CA, Token, Cert, Key string }
 
 // file is the part of a kubeconfig that is accepted or explicitly rejected.
 type file struct {
@@ -111,7 +119,7 @@ type contextPart struct {
 // on what the package comment lists as rejected; the message names the field and never
 // contains a value of it.
 func Parse(data []byte) (*Config, error) {
-	return parse(data, nil)
+	return parse(data, references{})
 }
 
 // ParseSecret reads the hub kubeconfig from the data of its secret. The references
@@ -120,10 +128,10 @@ func ParseSecret(data map[string][]byte) (*Config, error) {
 	if len(data[clusterv1.SecretKeyKubeconfig]) == 0 {
 		return nil, fmt.Errorf("reading kubeconfig: key %s is missing or empty", clusterv1.SecretKeyKubeconfig)
 	}
-	return parse(data[clusterv1.SecretKeyKubeconfig], data)
+	return parse(data[clusterv1.SecretKeyKubeconfig], references{secret: data})
 }
 
-func parse(data []byte, beside map[string][]byte) (*Config, error) {
+func parse(data []byte, r references) (*Config, error) {
 	if len(data) > maxSize {
 		return nil, fmt.Errorf("reading kubeconfig: %d bytes, at most %d are read", len(data), maxSize)
 	}
@@ -142,20 +150,20 @@ func parse(data []byte, beside map[string][]byte) (*Config, error) {
 	if i < 0 {
 		return nil, errors.New("reading kubeconfig: the current context names no cluster entry")
 	}
-	if err := c.readCluster(f.Clusters[i].Cluster); err != nil {
+	if err := c.readCluster(f.Clusters[i].Cluster, r); err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	i = slices.IndexFunc(f.Users, func(e namedUser) bool { return e.Name == current.User })
 	if i < 0 {
 		return nil, errors.New("reading kubeconfig: the current context names no user entry")
 	}
-	if err := c.readUser(f.Users[i].User, beside); err != nil {
+	if err := c.readUser(f.Users[i].User, r); err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	return c, nil
 }
 
-func (c *Config) readCluster(e cluster) error {
+func (c *Config) readCluster(e cluster, r references) error {
 	u, err := url.Parse(e.Server)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Hostname() == "":
@@ -164,9 +172,11 @@ func (c *Config) readCluster(e cluster) error {
 		return errors.New("server must be a URL without user, query and fragment")
 	case e.Insecure:
 		return errors.New("insecure-skip-tls-verify is refused: give the hub's CA in certificate-authority-data")
-	case e.CAFile != "":
-		return errors.New("certificate-authority names a file, which a secret cannot hold: use certificate-authority-data")
-	case len(e.CAData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(e.CAData):
+	}
+	if c.CAData, c.Files.CA, err = r.content(e.CAData, e.CAFile, ""); err != nil {
+		return fmt.Errorf("certificate-authority: %w", err)
+	}
+	if len(c.CAData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(c.CAData) {
 		return errors.New("certificate-authority-data holds no PEM certificate")
 	}
 	if e.ProxyURL != "" {
@@ -175,11 +185,11 @@ func (c *Config) readCluster(e cluster) error {
 			return errors.New("proxy-url must be a URL with scheme http, https or socks5")
 		}
 	}
-	c.Server, c.ProxyURL, c.TLSServerName, c.CAData = e.Server, e.ProxyURL, e.TLSServerName, e.CAData
+	c.Server, c.ProxyURL, c.TLSServerName = e.Server, e.ProxyURL, e.TLSServerName
 	return nil
 }
 
-func (c *Config) readUser(e user, beside map[string][]byte) error {
+func (c *Config) readUser(e user, r references) error {
 	switch {
 	case e.Exec != nil || e.AuthProvider != nil:
 		return errors.New("exec and auth-provider are refused: a secret must not start programs")
@@ -187,35 +197,23 @@ func (c *Config) readUser(e user, beside map[string][]byte) error {
 		return errors.New("impersonation (as, as-uid, as-groups) is refused")
 	case e.Username != "" || e.Password != "":
 		return errors.New("username and password are not supported by Kubernetes any more")
-	case e.TokenFile != "":
-		return errors.New("tokenFile names a file, which a secret cannot hold: use token")
 	}
-	var err error
-	if c.CertData, err = content(e.CertData, e.CertFile, clusterv1.SecretKeyTLSCert, beside); err != nil {
+	token, path, err := r.content(nil, e.TokenFile, "")
+	if err != nil {
+		return fmt.Errorf("tokenFile: %w", err)
+	}
+	// As everywhere in Kubernetes, the file comes first.
+	c.Token, c.Files.Token = cmp.Or(strings.TrimSpace(string(token)), e.Token), path
+	if c.CertData, c.Files.Cert, err = r.content(e.CertData, e.CertFile, clusterv1.SecretKeyTLSCert); err != nil {
 		return fmt.Errorf("client-certificate: %w", err)
 	}
-	if c.KeyData, err = content(e.KeyData, e.KeyFile, clusterv1.SecretKeyTLSKey, beside); err != nil {
+	if c.KeyData, c.Files.Key, err = r.content(e.KeyData, e.KeyFile, clusterv1.SecretKeyTLSKey); err != nil {
 		return fmt.Errorf("client-key: %w", err)
 	}
 	if (len(c.CertData) == 0) != (len(c.KeyData) == 0) {
 		return errors.New("client certificate and client key must be given together")
 	}
-	c.Token = e.Token
 	return nil
-}
-
-// content resolves a value that is given as data or, in the kept hub kubeconfig, as a key
-// of the same secret.
-func content(data []byte, reference, key string, beside map[string][]byte) ([]byte, error) {
-	switch {
-	case len(data) > 0 || reference == "":
-		return data, nil
-	case beside == nil || reference != key:
-		return nil, errors.New("it names a file, which a secret cannot hold: use the field that ends in -data")
-	case len(beside[key]) == 0:
-		return nil, fmt.Errorf("key %s is missing or empty in the secret", key)
-	}
-	return beside[key], nil
 }
 
 // Difference names the first field by which two kubeconfigs refer to different hubs, or
