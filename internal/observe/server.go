@@ -48,6 +48,8 @@ type Options struct {
 	Metrics prometheus.Gatherer
 	// Access decides who may read the metrics; nil refuses everyone.
 	Access Access
+	// TLS limits the connections that are accepted.
+	TLS TLS
 	// Now is used for the certificate's life. It must not be nil.
 	Now func() time.Time
 	// Log receives errors that occur while answering; the zero value discards them.
@@ -96,7 +98,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }
-	if err := Serve(ctx, l, Serving{Handler: s.handler(), Certificate: certificate}); err != nil {
+	if err := Serve(ctx, l, Serving{Handler: s.handler(), Certificate: certificate, TLS: s.o.TLS}); err != nil {
 		return fmt.Errorf("serving health and metrics: %w", err)
 	}
 	return nil
@@ -136,6 +138,8 @@ type Serving struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Patience bounds the time of a response, including its transfer; 0 means no bound.
 	Patience time.Duration
+	// TLS limits the connections that are accepted.
+	TLS TLS
 }
 
 // Serve answers requests over HTTPS until ctx ends, and closes the listener. Requests in
@@ -151,9 +155,7 @@ func Serve(ctx context.Context, l net.Listener, s Serving) error {
 		ErrorLog:          log.New(io.Discard, "", 0), // it would report every port scan
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	secured := tls.NewListener(l, &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"},
-	})
+	secured := tls.NewListener(l, s.TLS.limit(&tls.Config{GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"}}))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	select {
