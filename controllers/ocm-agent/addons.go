@@ -8,14 +8,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addonhealth"
 )
 
-// addOnLoops creates the loops of a session that serve add-ons (gate AddonManagement). In this
-// layout the managed cluster is also the one that the agent runs on.
+// addOnLoops creates the loops of a session that serve add-ons (gate AddonManagement). Requests
+// in progress and the credentials of hosted add-ons are kept where the agent runs, all others on
+// the managed cluster.
 func (s *session) addOnLoops() ([]loop, error) {
 	p, hub, cluster := s.process, s.Link.Client, s.Identity.Cluster
 	collection := addon.NewAddOns(hub, cluster, s.log)
-	place := &addoncredential.Place{Client: p.client, Secrets: addoncredential.NewSecrets(p.client, p.o.namespace, s.log)}
+	management := p.addOnPlace(p.management)
+	spoke := management
+	if p.spoke != p.management {
+		spoke = p.addOnPlace(p.spoke)
+	}
 	registration, err := addoncredential.New(addoncredential.Config{
-		Hub: hub, Cluster: cluster, Endpoint: s.Endpoint, HubID: s.HubID, AddOns: collection, Spoke: place, Management: place,
+		Hub: hub, Cluster: cluster, Endpoint: s.Endpoint, HubID: s.HubID, AddOns: collection, Spoke: spoke, Management: management,
 		Namespace: p.o.namespace, Driver: s.Settings.AddOnDriver, CertificateSeconds: s.Settings.CertificateSeconds,
 		TokenSeconds: s.Settings.AddOnTokenSeconds, Clock: p.clock,
 	})
@@ -23,12 +28,21 @@ func (s *session) addOnLoops() ([]loop, error) {
 		return nil, err
 	}
 	health := addonhealth.New(addonhealth.Config{
-		Hub: hub, Cluster: cluster, Clusters: s.clusters, AddOns: collection, Spoke: p.client, Management: p.client, Clock: p.clock,
+		Hub: hub, Cluster: cluster, Clusters: s.clusters, AddOns: collection, Spoke: p.spoke.client, Management: p.management.client, Clock: p.clock,
 	})
-	return []loop{
+	loops := []loop{
 		{"managedclusteraddons", collection.Run},
-		{"addon secrets", place.Secrets.Run},
+		{"addon secrets", management.Secrets.Run},
 		{addoncredential.Name, registration.Run},
 		{addonhealth.Name, health.Run},
-	}, nil
+	}
+	if spoke != management {
+		loops = append(loops, loop{"addon secrets of the managed cluster", spoke.Secrets.Run})
+	}
+	return loops, nil
+}
+
+// addOnPlace returns a cluster as a place for the secrets of add-ons.
+func (p *process) addOnPlace(c *cluster) *addoncredential.Place {
+	return &addoncredential.Place{Client: c.client, Secrets: addoncredential.NewSecrets(c.client, p.o.namespace, p.log)}
 }

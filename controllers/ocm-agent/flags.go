@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
@@ -26,26 +26,51 @@ const (
 	authGRPC = "grpc"
 )
 
+// Drivers and the places where Open Cluster Management's operator mounts secrets.
+const (
+	driverKube       = "kube"
+	mountedBootstrap = "/spoke/bootstrap/kubeconfig"
+	mountedHub       = "/spoke/hub-kubeconfig/kubeconfig"
+)
+
 // raw holds the values of flags before they are checked.
 type raw struct {
 	urls, gates, hubs       []string
 	annotations             map[string]string
 	auth                    string
 	hubARN, clusterARN      string
+	roleSuffix              string
 	hubSecret, legacyName   string
+	bootstrapFile           string
 	timeoutSeconds          int
 	grpcBootstrap, grpcFile string
+	driver, eventsClient    string
 }
 
-// settingsFlags adds the flags of registration; the returned function checks their values and
-// applies them to the settings. Unsupported flags of Open Cluster Management are accepted
-// too, so that the error can say what to do instead.
+// settingsFlags adds the flags of what the command runs; the returned function checks their
+// values and applies them to the settings. Unsupported flags of Open Cluster Management are
+// accepted too, so that the error can say what to do instead.
 func (o *options) settingsFlags() func() error {
 	s, f, r := &o.settings, o.flags, &raw{}
 	f.StringVar(&s.ClusterName, "spoke-cluster-name", "", "name of the cluster on the hub; empty: the stored name, otherwise a UUID")
 	f.StringVar(&r.legacyName, "cluster-name", "", "old alias of --spoke-cluster-name")
 	f.StringVar(&s.AgentName, "agent-id", "", "name of the agent; empty: the stored name, otherwise random")
-	f.StringVar(&s.BootstrapSecret, "bootstrap-kubeconfig-secret", clusterv1.SecretBootstrapHubKubeconfig, "secret with the bootstrap kubeconfig")
+	f.StringVar(&o.spokeKubeconfig, "spoke-kubeconfig", "", "kubeconfig of the managed cluster if the agent runs elsewhere; its references may name files beside it")
+	f.StringSliceVar(&r.gates, "feature-gates", nil, "feature gates, Name=true|false: "+strings.Join(slices.Sorted(maps.Keys(o.gates())), ", "))
+	if o.registration {
+		o.registrationFlags(r)
+	}
+	if o.works {
+		o.workFlags(r)
+	}
+	return func() error { return o.apply(r) }
+}
+
+// registrationFlags adds the flags of the registration.
+func (o *options) registrationFlags(r *raw) {
+	s, f := &o.settings, o.flags
+	f.StringVar(&s.BootstrapSecret, "bootstrap-kubeconfig-secret", "", "secret with the bootstrap kubeconfig; empty: "+clusterv1.SecretBootstrapHubKubeconfig)
+	f.StringVar(&r.bootstrapFile, "bootstrap-kubeconfig", mountedBootstrap, "where others mount the bootstrap secret; the agent reads the secret itself")
 	f.StringArrayVar(
 		&r.hubs, "bootstrap-kubeconfigs", nil,
 		"secret with a bootstrap kubeconfig, or its mounted file .../<secret>/kubeconfig; twice or more, in order of preference; needs the gate MultipleHubs",
@@ -64,11 +89,6 @@ func (o *options) settingsFlags() func() error {
 		&r.annotations, "cluster-annotations", nil,
 		"annotations of the ManagedCluster, key=value; keys start with agent.open-cluster-management.io",
 	)
-	f.StringSliceVar(
-		&r.gates, "feature-gates", nil,
-		"feature gates, Name=true|false: ClusterClaim, ClusterProperty, AddonManagement, MultipleHubs, "+
-			"RawFeedbackJsonString, ExecutorValidatingCaches (accepted, changes nothing)",
-	)
 	f.StringVar(&r.auth, "registration-auth", authCSR, "registration driver; only csr is supported")
 	f.StringVar(
 		(*string)(&s.AddOnDriver), "addon-kubeclient-registration-auth", string(addonv1alpha1.DriverTypeCSR),
@@ -78,14 +98,26 @@ func (o *options) settingsFlags() func() error {
 		&s.AddOnTokenSeconds, "addon-token-expiration-seconds", addonv1alpha1.DefaultTokenSeconds,
 		"requested lifetime of add-on tokens in seconds, at least 600",
 	)
-	o.workFlags()
-	unsupportedFlags(f, r)
-	return func() error { return o.apply(r) }
+	unsupported := map[string]*string{
+		"hub-cluster-arn": &r.hubARN, "managed-cluster-arn": &r.clusterARN, "managed-cluster-role-suffix": &r.roleSuffix,
+		"grpc-bootstrap-config": &r.grpcBootstrap, "grpc-config": &r.grpcFile,
+	}
+	for name, value := range unsupported {
+		f.StringVar(value, name, "", "")
+		_ = f.MarkHidden(name)
+	}
 }
 
 // workFlags adds the flags of the work agent.
-func (o *options) workFlags() {
+func (o *options) workFlags(r *raw) {
 	s, f := &o.settings, o.flags
+	f.StringVar(&r.driver, "workload-source-driver", driverKube, "how works arrive; only kube is supported")
+	usage := "mounted kubeconfig of the hub, with tls.crt, tls.key and cluster-name beside it"
+	if o.registration {
+		usage = "where others mount the hub kubeconfig; the agent reads the secret itself"
+	}
+	f.StringVar(&o.hubKubeconfig, "workload-source-config", mountedHub, usage)
+	f.StringVar(&r.eventsClient, "cloudevents-client-id", "", "")
 	f.IntVar(&s.Workers, "workload-agent-workers", work.DefaultWorkers, "number of works to process concurrently, at least 1")
 	f.IntVar(
 		&s.MaxRawFeedback, "max-json-raw-length", feedback.MaxRawLength,
@@ -99,52 +131,63 @@ func (o *options) workFlags() {
 	// interval and no number of watches to configure.
 	f.Duration("status-sync-interval", 0, "")
 	f.Int("max-feedback-watch", 0, "")
-	for _, name := range []string{"status-sync-interval", "max-feedback-watch"} {
-		_ = f.MarkDeprecated(name, "it has no effect: values are pushed when objects change")
-	}
-}
-
-// unsupportedFlags adds the flags of unsupported registration drivers, hidden.
-func unsupportedFlags(f *pflag.FlagSet, r *raw) {
-	for name, value := range map[string]*string{
-		"hub-cluster-arn": &r.hubARN, "managed-cluster-arn": &r.clusterARN, "grpc-bootstrap-config": &r.grpcBootstrap, "grpc-config": &r.grpcFile,
-	} {
-		f.StringVar(value, name, "", "")
-		_ = f.MarkHidden(name)
-	}
+	f.Float32("hub-kube-api-qps", 0, "")
+	f.Int("hub-kube-api-burst", 0, "")
+	o.withoutEffect("status-sync-interval", "max-feedback-watch", "hub-kube-api-qps", "hub-kube-api-burst", "cloudevents-client-id")
 }
 
 // apply checks the values of the flags and applies them to the settings.
 func (o *options) apply(r *raw) error {
 	s := &o.settings
+	s.ClusterName = cmp.Or(s.ClusterName, r.legacyName)
+	gates, err := agent.ParseGates(o.gates(), r.gates)
+	if err != nil {
+		return err
+	}
+	if o.works {
+		s.RawFeedback = gates[agent.GateRawFeedback].Enabled
+		if err := r.applyWorks(s); err != nil {
+			return err
+		}
+	}
+	if !o.registration {
+		s.HealthPeriod = agent.DefaultHealthPeriod
+		return s.Validate()
+	}
 	if err := r.checkSupported(); err != nil {
 		return err
 	}
-	s.ClusterName = cmp.Or(s.ClusterName, r.legacyName)
+	if r.bootstrapFile != mountedBootstrap && s.BootstrapSecret == "" {
+		return fmt.Errorf("--bootstrap-kubeconfig=%s: the agent reads no file but a secret: name it in --bootstrap-kubeconfig-secret", r.bootstrapFile)
+	}
+	s.BootstrapSecret = cmp.Or(s.BootstrapSecret, clusterv1.SecretBootstrapHubKubeconfig)
 	for _, u := range r.urls {
 		s.ExternalServerURLs = append(s.ExternalServerURLs, agent.ServerURL{URL: u})
 	}
 	s.Annotations = agent.KeepAnnotations(r.annotations)
-	gates, err := agent.ParseGates(r.gates)
-	if err != nil {
-		return err
-	}
-	if s.Workers < 1 {
-		return fmt.Errorf("--workload-agent-workers=%d: must be 1 or more", s.Workers)
-	}
-	if s.EvictionGrace <= 0 {
-		return fmt.Errorf("--appliedmanifestwork-eviction-grace-period=%s: must be greater than 0", s.EvictionGrace)
-	}
-	if s.MaxRawFeedback < 1 || s.MaxRawFeedback > feedback.MaxRawLength {
-		return fmt.Errorf("--max-json-raw-length=%d: must be 1 to %d, as the API requires", s.MaxRawFeedback, feedback.MaxRawLength)
-	}
-	s.RawFeedback = gates[agent.GateRawFeedback].Enabled
 	s.Claims, s.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
 	s.AddOns = gates[agent.GateAddonManagement].Enabled
 	if err := r.applyHubs(s, gates[agent.GateMultipleHubs].Enabled); err != nil {
 		return err
 	}
 	return s.Validate()
+}
+
+// applyWorks checks the settings of the work agent.
+func (r *raw) applyWorks(s *agent.Settings) error {
+	switch {
+	case r.driver != driverKube:
+		return fmt.Errorf("--workload-source-driver=%s is not supported by this agent: use kube", r.driver)
+	case r.eventsClient != "":
+		return errors.New("--cloudevents-client-id belongs to the workload source drivers mqtt and grpc, which this agent does not support")
+	case s.Workers < 1:
+		return fmt.Errorf("--workload-agent-workers=%d: must be 1 or more", s.Workers)
+	case s.EvictionGrace <= 0:
+		return fmt.Errorf("--appliedmanifestwork-eviction-grace-period=%s: must be greater than 0", s.EvictionGrace)
+	case s.MaxRawFeedback < 1 || s.MaxRawFeedback > feedback.MaxRawLength:
+		return fmt.Errorf("--max-json-raw-length=%d: must be 1 to %d, as the API requires", s.MaxRawFeedback, feedback.MaxRawLength)
+	}
+	return nil
 }
 
 // applyHubs sets the hubs from the secret names or paths in --bootstrap-kubeconfigs.
@@ -180,8 +223,8 @@ func (r *raw) checkSupported() error {
 		return fmt.Errorf("--registration-auth=%s is not supported by this agent: use csr", r.auth)
 	case r.auth != "" && r.auth != authCSR:
 		return fmt.Errorf("--registration-auth=%s does not exist: use csr", r.auth)
-	case r.hubARN != "" || r.clusterARN != "":
-		return errors.New("--hub-cluster-arn and --managed-cluster-arn belong to --registration-auth=awsirsa, which this agent does not support")
+	case r.hubARN != "" || r.clusterARN != "" || r.roleSuffix != "":
+		return errors.New("--hub-cluster-arn, --managed-cluster-arn and --managed-cluster-role-suffix belong to --registration-auth=awsirsa, which this agent does not support")
 	case r.grpcBootstrap != "" || r.grpcFile != "":
 		return errors.New("--grpc-bootstrap-config and --grpc-config belong to --registration-auth=grpc, which this agent does not support")
 	case r.hubSecret != clusterv1.SecretHubKubeconfig:

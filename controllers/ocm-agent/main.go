@@ -15,12 +15,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
 // Exit codes.
@@ -54,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(stderr, "error: %v\n\n%s", err, o.usage())
 		return exitUsage
-	case o.command == "version":
+	case o.name == "version":
 		fmt.Fprintln(stdout, version.Get())
 		return exitOK
 	}
@@ -71,8 +68,13 @@ func start(ctx context.Context, o options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	log.Info("Agent starts", "version", version.Get(), "command", o.command, "namespace", o.namespace)
-	return p.run(ctx)
+	log.Info("Agent starts", "version", version.Get(), "command", o.name, "namespace", o.namespace)
+	err = p.run(ctx)
+	if file, ok := errors.AsType[changedFile](err); ok {
+		log.Info("A watched file changed; the process ends, to be started again with it", "file", string(file))
+		return nil
+	}
+	return err
 }
 
 // logger returns a logger that writes JSON lines, also for messages of client-go.
@@ -80,23 +82,4 @@ func logger(w io.Writer, verbosity int) logr.Logger {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
 	klog.SetLogger(log.WithName("client"))
 	return log
-}
-
-// connection returns the configuration for the cluster that this process manages.
-func (o options) connection() (*rest.Config, error) {
-	if o.kubeconfig == "" {
-		return inpod.Config()
-	}
-	raw, err := os.ReadFile(o.kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading --kubeconfig: %w", err)
-	}
-	c, err := kubeconfig.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("reading --kubeconfig %s: %w", o.kubeconfig, err)
-	}
-	return &rest.Config{
-		Host: c.Server, BearerToken: c.Token,
-		TLSClientConfig: rest.TLSClientConfig{ServerName: c.TLSServerName, CAData: c.CAData, CertData: c.CertData, KeyData: c.KeyData},
-	}, nil
 }

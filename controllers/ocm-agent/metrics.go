@@ -14,6 +14,12 @@ import (
 // each scrape.
 func (p *process) metrics() *prometheus.Registry {
 	r := observe.NewRegistry(version.Get())
+	if p.o.works {
+		r.MustRegister(&p.workMetrics)
+	}
+	if !p.o.registration {
+		return r
+	}
 	gauge := func(name, help string, read func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
@@ -35,7 +41,6 @@ func (p *process) metrics() *prometheus.Registry {
 		}
 		return p.clock.Since(s.heartbeat.Renewed()).Seconds()
 	})
-	r.MustRegister(&p.workMetrics)
 	return r
 }
 

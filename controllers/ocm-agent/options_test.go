@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/lock"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -18,7 +21,7 @@ func TestParse(t *testing.T) {
 	o, err := parse([]string{"run", "--klusterlet=second", "--namespace=open-cluster-management-x", "-v=3"})
 	require.NoError(t, err)
 	require.Equal(
-		t, []any{"run", "second", "open-cluster-management-x", 3}, []any{o.command, o.klusterlet, o.namespace, o.verbosity},
+		t, []any{"run", "second", "open-cluster-management-x", 3}, []any{o.name, o.klusterlet, o.namespace, o.verbosity},
 	)
 
 	o, err = parse([]string{"agent", "--spoke-cluster-name=c1", "--agent-id=a1", "--spoke-external-server-urls=https://a,https://b",
@@ -37,6 +40,64 @@ func TestParse(t *testing.T) {
 		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024,
 		EvictionGrace: time.Hour, BootstrapSecret: "bootstrap-hub-kubeconfig",
 	}, o.settings))
+}
+
+// TestDeploymentsOfOpenClusterManagement checks the arguments with which its operator starts the
+// agents of each mode.
+func TestDeploymentsOfOpenClusterManagement(t *testing.T) {
+	apart := []string{"--kube-api-qps=50", "--kube-api-burst=100"}
+	works := []string{
+		"--workload-source-driver=kube", "--workload-source-config=/spoke/hub-kubeconfig/kubeconfig", "--agent-id=uid",
+		"--status-sync-interval=60s", "--hub-kube-api-qps=50", "--hub-kube-api-burst=100",
+		"--appliedmanifestwork-eviction-grace-period=10m", "--feature-gates=RawFeedbackJsonString=true",
+	}
+	onFile := []string{"--terminate-on-files=/spoke/hub-kubeconfig/kubeconfig"}
+	joining := []string{
+		"--bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig", "--spoke-external-server-urls=https://c1", "--client-cert-expiration-seconds=7200",
+		"--feature-gates=ClusterClaim=false", "--addon-kubeclient-registration-auth=token", "--registration-auth=csr",
+	}
+	hosted := []string{"--spoke-kubeconfig=/spoke/config/kubeconfig", "--terminate-on-files=/spoke/config/kubeconfig"}
+	for name, tc := range map[string]struct {
+		args     []string
+		lock     string
+		register bool
+		works    bool
+	}{
+		"registration": {slices.Concat([]string{"registration"}, joining, apart), "registration-agent-lock", true, false},
+		"work":         {slices.Concat([]string{"work"}, works, onFile, apart), "work-agent-lock", false, true},
+		"singleton":    {slices.Concat([]string{"agent"}, joining, works, apart), "klusterlet-agent-lock", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse(append(tc.args, "--spoke-cluster-name=c1"))
+			require.NoError(t, err)
+			require.Equal(t, []any{tc.lock, tc.register, tc.works}, []any{o.lock, o.registration, o.works})
+			require.Equal(t, []any{"c1", tc.register, tc.works}, []any{
+				o.settings.ClusterName, o.settings.CertificateSeconds == 7200, o.settings.EvictionGrace == 10*time.Minute && o.settings.RawFeedback,
+			})
+			require.Empty(t, o.spokeKubeconfig)
+
+			o, err = parse(slices.Concat(tc.args, hosted))
+			require.NoError(t, err)
+			require.Equal(t, "/spoke/config/kubeconfig", o.spokeKubeconfig)
+			require.Contains(t, o.terminateOn, "/spoke/config/kubeconfig")
+		})
+	}
+}
+
+func TestFlagsOfEveryProcess(t *testing.T) {
+	for _, c := range commands {
+		o, err := parse([]string{c.name, "--terminate-on-files=/a", "--terminate-on-files=/b,c", "--disable-leader-election",
+			"--leader-election-lease-duration=137s", "--leader-election-renew-deadline=107s", "--leader-election-retry-period=1s",
+			"--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"/a", "/b,c"}, o.terminateOn)
+		require.True(t, o.unlocked)
+		require.Equal(t, lock.Times{Duration: 137 * time.Second, Patience: 107 * time.Second, Period: time.Second, Retry: time.Second}, o.times)
+		require.NotZero(t, o.tls)
+	}
+	o, err := parse([]string{"run"})
+	require.NoError(t, err)
+	require.Equal(t, []any{lockTimes, false, observe.TLS{}}, []any{o.times, o.unlocked, o.tls})
 }
 
 func TestFlagsOfTheWorkAgent(t *testing.T) {
@@ -142,11 +203,30 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 			[]string{"agent", "--registration-auth=awsirsa", "--hub-cluster-arn=x", "--managed-cluster-arn=y"},
 			"not supported by this agent: use csr",
 		},
-		"ARNs without AWS":   {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
-		"gRPC":               {[]string{"agent", "--registration-auth=grpc"}, "not supported by this agent: use csr"},
-		"a file for gRPC":    {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
-		"no way to register": {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
-		"another hub secret": {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not supported"},
+		"a role without AWS": {
+			[]string{"agent", "--managed-cluster-role-suffix=x"},
+			"belong to --registration-auth=awsirsa",
+		},
+		"works without a hub of Kubernetes": {
+			[]string{"work", "--workload-source-driver=grpc"},
+			"--workload-source-driver=grpc is not supported by this agent: use kube",
+		},
+		"a client of events":            {[]string{"work", "--cloudevents-client-id=x"}, "which this agent does not support"},
+		"a gate of the other half":      {[]string{"work", "--feature-gates=ClusterClaim=true"}, "are ExecutorValidatingCaches, RawFeedbackJsonString"},
+		"a gate of works":               {[]string{"registration", "--feature-gates=RawFeedbackJsonString=true"}, "does not exist"},
+		"works by the registration":     {[]string{"registration", "--workload-source-driver=kube"}, "unknown flag"},
+		"registration by the works":     {[]string{"work", "--bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig"}, "unknown flag"},
+		"the Klusterlet's other place":  {[]string{"run", "--spoke-kubeconfig=x"}, "unknown flag"},
+		"a bootstrap file of no secret": {[]string{"registration", "--bootstrap-kubeconfig=/etc/x"}, "name it in --bootstrap-kubeconfig-secret"},
+		"a name that is none":           {[]string{"work", "--spoke-cluster-name=C_1"}, "cluster name"},
+		"a lock without patience":       {[]string{"work", "--leader-election-lease-duration=30s"}, "each must be longer than the next"},
+		"an unknown version of TLS":     {[]string{"run", "--tls-min-version=1.2"}, "must be one of VersionTLS10"},
+		"a weak cipher":                 {[]string{"run", "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA"}, "has known weaknesses"},
+		"ARNs without AWS":              {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
+		"gRPC":                          {[]string{"agent", "--registration-auth=grpc"}, "not supported by this agent: use csr"},
+		"a file for gRPC":               {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
+		"no way to register":            {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
+		"another hub secret":            {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

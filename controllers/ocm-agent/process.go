@@ -8,16 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
@@ -33,23 +28,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// lockName is the lease of the active agent of a cluster.
-const lockName = "klusterlet-agent-lock"
-
-// lockTimes replace a dead agent within a minute, at three writes a minute.
-var lockTimes = lock.Times{Duration: time.Minute, Period: 20 * time.Second, Retry: 2 * time.Second, Patience: 40 * time.Second}
-
 // process is the state of one ocm-agent process.
 type process struct {
-	o      options
-	log    logr.Logger
-	clock  clock.WithTicker
-	spoke  *rest.Config
-	http   *http.Client
-	client dynamic.Interface
-	ca     []byte
+	o     options
+	log   logr.Logger
+	clock clock.WithTicker
+	// files are what the watched files held when the process started.
+	files files
+	// management is the cluster that the agent runs on, with its secrets and its lock; spoke is
+	// the one that it manages: the same one, unless the agent is hosted.
+	management, spoke *cluster
 
-	// The loops are recreated each time the lock is acquired.
+	// The loops are recreated each time the lock is acquired. Without the registration there
+	// are none of them.
 	credential *credential.Controller
 	selection  *selection.Controller
 	operator   *klusterlet.Controller
@@ -67,26 +58,16 @@ type process struct {
 }
 
 func newProcess(o options, log logr.Logger) (*process, error) {
-	spoke, err := o.connection()
-	if err != nil {
+	p := &process{o: o, log: log, clock: clock.RealClock{}, files: readFiles(o.terminateOn)}
+	var err error
+	if p.management, err = connect("kubeconfig", o.kubeconfig); err != nil {
 		return nil, err
 	}
-	spoke.UserAgent = userAgent()
-	// API priority and fairness limits requests.
-	spoke.QPS = -1
-	p := &process{o: o, log: log, clock: clock.RealClock{}, spoke: spoke, ca: spoke.CAData}
-	if len(p.ca) == 0 && spoke.CAFile != "" {
-		if p.ca, err = os.ReadFile(spoke.CAFile); err != nil {
-			return nil, fmt.Errorf("reading the certificate authority of this cluster: %w", err)
-		}
+	p.spoke = p.management
+	if o.spokeKubeconfig != "" {
+		p.spoke, err = connect("spoke-kubeconfig", o.spokeKubeconfig)
 	}
-	if p.http, err = rest.HTTPClientFor(p.spoke); err != nil {
-		return nil, fmt.Errorf("connecting to this cluster: %w", err)
-	}
-	if p.client, err = dynamic.NewForConfigAndClient(p.spoke, p.http); err != nil {
-		return nil, fmt.Errorf("connecting to this cluster: %w", err)
-	}
-	return p, nil
+	return p, err
 }
 
 func userAgent() string { return "ocm-agent/" + version.Get() }
@@ -95,7 +76,7 @@ func userAgent() string { return "ocm-agent/" + version.Get() }
 func (p *process) run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, p.log)
 	server := observe.NewServer(observe.Options{
-		Metrics: p.metrics(), Access: observe.NewReviews(p.client, p.clock), Now: p.clock.Now, Log: p.log,
+		Metrics: p.metrics(), Access: observe.NewReviews(p.management.client, p.clock), TLS: p.o.tls, Now: p.clock.Now, Log: p.log,
 	})
 	server.AddReady("lock", func() error {
 		if !p.held.Load() {
@@ -107,14 +88,32 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	work := p.work
+	if !p.o.registration {
+		m := p.newMounted()
+		server.AddReady("hub-kube-config", m.ready)
+		work = func(ctx context.Context) error { return p.workMounted(ctx, m) }
+	}
+	loops := []loop{
+		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+		{"lock", func(ctx context.Context) error { return p.whileLocked(ctx, work) }},
+	}
+	if len(p.files) > 0 {
+		loops = append(loops, loop{"files", func(ctx context.Context) error { return p.files.watch(ctx, p.clock) }})
+	}
+	return runAll(ctx, loops)
+}
+
+// whileLocked runs work while this process holds the lock of its command.
+func (p *process) whileLocked(ctx context.Context, work func(context.Context) error) error {
+	if p.o.unlocked {
+		return work(ctx)
+	}
 	l := &lock.Lock{
-		Client: p.client, Namespace: p.o.namespace, Name: lockName, Times: lockTimes, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
+		Client: p.management.client, Namespace: p.o.namespace, Name: p.o.lock, Times: p.o.times, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
 		Labels: p.labels(), Clock: p.clock, Log: p.log,
 	}
-	return runAll(ctx, []loop{
-		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
-		{"lock", func(ctx context.Context) error { return l.Run(ctx, p.work) }},
-	})
+	return l.Run(ctx, work)
 }
 
 // labels returns the labels that mark the agent's objects on its cluster as part of its
@@ -126,12 +125,19 @@ func (p *process) labels() map[string]string {
 	return map[string]string{operatorv1.LabelCreatedByKlusterlet: p.o.klusterlet}
 }
 
+// workMounted applies works with the mounted access to the hub.
+func (p *process) workMounted(ctx context.Context, m *mounted) error {
+	defer p.held.Store(false)
+	p.held.Store(true)
+	return m.run(ctx)
+}
+
 // work creates the loops and runs them while the lock is held.
 func (p *process) work(ctx context.Context) error {
 	defer p.held.Store(false)
-	secrets := credential.NewSecrets(p.client, p.o.namespace, p.log)
+	secrets := credential.NewSecrets(p.management.client, p.o.namespace, p.log)
 	p.credential = credential.New(credential.Config{
-		Spoke: p.client, Namespace: p.o.namespace, Secrets: secrets, SpokeCA: p.ca, Labels: p.labels(),
+		Management: p.management.client, Namespace: p.o.namespace, Secrets: secrets, SpokeCA: p.spoke.ca, Labels: p.labels(),
 		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.onReport,
 		Choose: func() (string, string) { return p.selection.Chosen() },
 	})
@@ -143,7 +149,7 @@ func (p *process) work(ctx context.Context) error {
 	// Metrics read the loops only while held is true; from here on the loops exist.
 	p.held.Store(true)
 	loops := []loop{{"secrets", secrets.Run}, {credential.Name, p.credential.Run}, {selection.Name, p.selection.Run}}
-	if p.o.klusterlet == "" {
+	if !p.o.operator {
 		p.credential.Configure(&p.o.settings)
 		return runAll(ctx, loops)
 	}
@@ -152,7 +158,7 @@ func (p *process) work(ctx context.Context) error {
 		return err
 	}
 	p.operator = klusterlet.New(klusterlet.Config{
-		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
+		Spoke: p.spoke.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
 		Hubs: p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
 	})
@@ -198,7 +204,7 @@ func (p *process) signs() selection.Signs {
 // recordSigns records that a session got an answer of its hub.
 func (p *process) recordSigns(server string, unaccepted bool) {
 	before := p.seen.Swap(&selection.Signs{Server: server, At: p.clock.Now(), Unaccepted: unaccepted})
-	if before == nil || before.Unaccepted != unaccepted {
+	if p.selection != nil && (before == nil || before.Unaccepted != unaccepted) {
 		p.selection.Wake()
 	}
 }

@@ -95,72 +95,90 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 	}
 }
 
-// prime lists once what the session will watch on this cluster's API server. An API server
+// prime lists once what the session will watch on the managed cluster. An API server
 // sets up the storage of a definition at the first request, and rejects watches for a second
 // meanwhile; that second would delay the first work.
 func (p *process) prime(ctx context.Context) {
-	for _, gvr := range []schema.GroupVersionResource{appliedResource, claimsResource} {
-		if _, err := p.client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); err != nil && ctx.Err() == nil {
+	var soon []schema.GroupVersionResource
+	if p.o.works {
+		soon = append(soon, appliedResource)
+	}
+	if p.o.registration {
+		soon = append(soon, claimsResource)
+	}
+	for _, gvr := range soon {
+		if _, err := p.spoke.client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); err != nil && ctx.Err() == nil {
 			logr.FromContextOrDiscard(ctx).V(1).Info("Storage could not be set up in advance", "resource", gvr.Resource, "error", err.Error())
 		}
 	}
 }
 
+// newSession creates the loops of what the command runs.
 func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.onReport), pulse: &watch.Pulse{}}
-	one.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
-		Client: s.Link.Client, Resource: clustersResource, FieldSelector: "metadata.name=" + s.Identity.Cluster, Pulse: one.pulse, Log: log,
+	if p.o.registration {
+		one.addRegistration()
+	}
+	if p.o.works {
+		one.loops = append(one.loops, loop{"work", one.runWorks})
+	}
+	return one
+}
+
+// addRegistration adds the loops that keep the cluster registered and report it.
+func (s *session) addRegistration() {
+	p, hub, spoke, cluster := s.process, s.Link.Client, s.process.spoke, s.Identity.Cluster
+	s.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
+		Client: hub, Resource: clustersResource, FieldSelector: "metadata.name=" + cluster, Pulse: s.pulse, Log: s.log,
 		Keep: func(u *unstructured.Unstructured) (*clusterv1.ManagedCluster, bool) {
 			status.KeepOwnFields(u)
 			c, err := typed.FromUnstructured[clusterv1.ManagedCluster](u)
 			return c, err == nil
 		},
 	})
-	nodes := status.NewNodes(p.client, log)
-	prober := &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
-	one.heartbeat = heartbeat.New(heartbeat.Config{
-		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
-		Version: version.Get(), Outcome: one.onRenewal,
+	nodes := status.NewNodes(spoke.client, s.log)
+	prober := &status.Prober{Client: spoke.http, Host: spoke.config.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
+	s.heartbeat = heartbeat.New(heartbeat.Config{
+		Hub: hub, Cluster: cluster, Clusters: s.clusters, Clock: p.clock, Random: rand.Float64,
+		Version: version.Get(), Outcome: s.onRenewal,
 	})
 	spaces := namespaces.New(namespaces.Config{
-		Hub: s.Link.Client, Spoke: p.client, Cluster: s.Identity.Cluster, HubHash: s.HubHash, Clusters: one.clusters, Clock: p.clock, Log: log,
+		Hub: hub, Spoke: spoke.client, Cluster: cluster, HubHash: s.HubHash, Clusters: s.clusters, Clock: p.clock, Log: s.log,
 	})
-	one.loops = []loop{
-		{"managedcluster", one.clusters.Run},
+	s.loops = []loop{
+		{"managedcluster", s.clusters.Run},
 		{"nodes", nodes.Run},
 		{"health", prober.Run},
-		{heartbeat.Name, one.heartbeat.Run},
+		{heartbeat.Name, s.heartbeat.Run},
 		{"managednamespaces", spaces.Present.Run},
 		{namespaces.Name, spaces.Run},
-		{"work", one.runWorks},
 	}
 	var claims *watch.Collection[status.Claim]
 	if s.Settings.Claims {
-		claims = status.NewClaims(p.client, log)
-		one.loops = append(one.loops, loop{"clusterclaims", claims.Run})
+		claims = status.NewClaims(spoke.client, s.log)
+		s.loops = append(s.loops, loop{"clusterclaims", claims.Run})
 	}
 	var properties *watch.Optional[status.Claim]
 	if s.Settings.Properties {
-		properties = status.NewProperties(p.client, log)
-		one.loops = append(one.loops, loop{"clusterproperties", properties.Run})
+		properties = status.NewProperties(spoke.client, s.log)
+		s.loops = append(s.loops, loop{"clusterproperties", properties.Run})
 	}
-	one.status = status.New(status.Config{
-		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: nodes, Claims: claims,
+	s.status = status.New(status.Config{
+		Hub: hub, Cluster: cluster, Clusters: s.clusters, Nodes: nodes, Claims: claims,
 		Properties: properties, Prober: prober, Credential: p.credential.Report, Clock: p.clock,
 		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
 	})
-	one.loops = append(one.loops, loop{status.Name, one.status.Run})
-	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })
-	one.clusters.OnChange(one.onCluster)
+	s.loops = append(s.loops, loop{status.Name, s.status.Run})
+	s.clusters.OnOutcome(func(err error) { s.contact.Note(watching, err) })
+	s.clusters.OnChange(s.onCluster)
 	if s.Settings.AddOns {
-		loops, err := one.addOnLoops()
+		loops, err := s.addOnLoops()
 		if err != nil {
 			// Nothing else in the session depends on them.
-			log.Error(err, "Add-ons are not served")
+			s.log.Error(err, "Add-ons are not served")
 		}
-		one.loops = append(one.loops, loops...)
+		s.loops = append(s.loops, loops...)
 	}
-	return one
 }
 
 // onRenewal records the outcome of a lease renewal.
@@ -219,7 +237,7 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 			return true, nil
 		case err == nil:
 			p.recordSigns(s.Link.Config.Host, isRevoked(c))
-		case !leaving && isWithdrawn(err) && canReadWorks(ctx, s):
+		case p.o.works && !leaving && isWithdrawn(err) && canReadWorks(ctx, s):
 			log.Info("The agent may no longer read its ManagedCluster; processing the remaining works")
 			leaving, leave = true, p.runWorksOnly(ctx, s)
 		}
@@ -261,7 +279,7 @@ func (p *process) runWorksOnly(ctx context.Context, s agent.Session) func() {
 // after them.
 func (s *session) runWorks(ctx context.Context) error {
 	cfg := work.Config{
-		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: cmp.Or(s.Settings.WorkAgentID, s.Settings.AgentName, s.HubHash),
+		Hub: s.Link.Config, Spoke: s.process.spoke.config, ClusterName: s.Identity.Cluster, AgentID: cmp.Or(s.Settings.WorkAgentID, s.Settings.AgentName, s.HubHash),
 		HubHash: s.HubHash, Pulse: s.pulse, Grace: s.Settings.EvictionGrace, Metrics: &s.process.workMetrics, Clock: s.process.clock, Log: s.log,
 		Workers: s.Settings.Workers, Feedback: feedback.Options{RawJSON: s.Settings.RawFeedback, MaxRawLength: s.Settings.MaxRawFeedback},
 	}

@@ -8,11 +8,12 @@
 //     certificate;
 //   - Link: a connection to a hub whose certificate can be replaced while in use;
 //   - Contact: what fails in the communication with a hub, and since when;
-//   - Session: what the loops need that run while the agent has access.
+//   - Session: what the loops need that run while the agent has access;
+//   - Sessions: runs one session at a time, through renewals of the certificate.
 //
 // The loops are subpackages, among them credential (from the bootstrap secret to a hub
 // kubeconfig and its rotation), heartbeat (the lease) and status (what the ManagedCluster
-// reports). This package starts nothing itself.
+// reports).
 //
 // It uses the dynamic client, because a typed clientset would more than double the memory of
 // the process.

@@ -44,7 +44,7 @@ func Gates() map[string]Gate {
 	}
 }
 
-// WorkGates returns the gates of the work agent, which runs in the same process.
+// WorkGates returns the gates of the work agent.
 func WorkGates() map[string]Gate {
 	return map[string]Gate{
 		GateRawFeedback: {Served: true},
@@ -53,11 +53,10 @@ func WorkGates() map[string]Gate {
 	}
 }
 
-// ParseGates applies entries of the form Name=true or Name=false to the gates of both agents.
-// It fails on an unknown gate, and on enabling a gate that this agent does not serve.
-func ParseGates(entries []string) (map[string]Gate, error) {
-	gates := Gates()
-	maps.Copy(gates, WorkGates())
+// ParseGates applies entries of the form Name=true or Name=false to the known gates. It fails on
+// an unknown gate, and on enabling a gate that this agent does not serve.
+func ParseGates(known map[string]Gate, entries []string) (map[string]Gate, error) {
+	gates := maps.Clone(known)
 	for _, entry := range entries {
 		name, value, _ := strings.Cut(strings.TrimSpace(entry), "=")
 		g, known := gates[name]

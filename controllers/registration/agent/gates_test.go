@@ -10,8 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// all are the gates of both agents.
+func all() map[string]Gate {
+	gates := Gates()
+	maps.Copy(gates, WorkGates())
+	return gates
+}
+
 func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
-	gates, err := ParseGates(nil)
+	gates, err := ParseGates(all(), nil)
 	require.NoError(t, err)
 	on := map[string]bool{}
 	for name, g := range gates {
@@ -26,7 +33,7 @@ func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
 		"MultipleHubs":               false,
 		"V1beta1CSRAPICompatibility": false,
 	}, on)
-	gates, err = ParseGates([]string{"MultipleHubs=true", " ClusterClaim=false", "V1beta1CSRAPICompatibility=false"})
+	gates, err = ParseGates(all(), []string{"MultipleHubs=true", " ClusterClaim=false", "V1beta1CSRAPICompatibility=false"})
 	require.NoError(t, err)
 	require.True(t, gates[GateMultipleHubs].Enabled)
 	require.False(t, gates[GateClusterClaim].Enabled)
@@ -47,10 +54,9 @@ func FuzzParseGates(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	known := Gates()
-	maps.Copy(known, WorkGates())
+	known := all()
 	f.Fuzz(func(t *testing.T, text string) {
-		gates, err := ParseGates(strings.Split(text, ","))
+		gates, err := ParseGates(known, strings.Split(text, ","))
 		if err != nil {
 			require.Nil(t, gates)
 			require.ErrorContains(t, err, "feature gate")

@@ -151,21 +151,3 @@ func (l *Link) Close() {
 	l.transport.CloseIdleConnections()
 	l.dialer.CloseAll()
 }
-
-// Session is the period in which an agent has access to one hub under one identity. Renewing
-// the certificate does not end it.
-type Session struct {
-	// Link is the connection with the agent's own certificate.
-	Link *Link
-	// Identity is the agent's identity on this hub.
-	Identity Identity
-	// Endpoint is the hub's address and trust anchor, without credentials.
-	Endpoint *kubeconfig.Config
-	// HubID identifies the hub independently of its location: a new address or certificate
-	// authority of the hub that issued the certificate does not change it.
-	HubID string
-	// HubHash is the hex SHA-256 of the hub's server URL.
-	HubHash string
-	// Settings are those the session was started with (Settings.Serving).
-	Settings Settings
-}

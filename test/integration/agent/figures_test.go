@@ -10,13 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
-	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // The maximum memory of an agent, in bytes: anonymous memory, and the same with the pages
@@ -70,18 +66,4 @@ func TestResidentMemory(t *testing.T) {
 			require.LessOrEqual(t, got.Resident, int64(mostResident))
 		})
 	}
-}
-
-// applied counts the works of a cluster that are applied.
-func (h *hub) applied(t *testing.T, cluster string) int {
-	t.Helper()
-	list, err := typed.List[workv1.ManifestWork](t.Context(), h.client, works, cluster, metav1.ListOptions{})
-	require.NoError(t, err)
-	n := 0
-	for _, w := range list {
-		if apimeta.IsStatusConditionTrue(w.Status.Conditions, workv1.ConditionApplied) {
-			n++
-		}
-	}
-	return n
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -349,4 +350,18 @@ func (h *hub) deliver(t *testing.T, cluster, name string) {
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
 		"metadata": map[string]any{"namespace": cluster, "name": name},
 		"spec":     map[string]any{"workload": map[string]any{"manifests": []any{manifest("-1"), manifest("-2")}}}}})
+}
+
+// applied counts the works of a cluster that are applied.
+func (h *hub) applied(t *testing.T, cluster string) int {
+	t.Helper()
+	list, err := typed.List[workv1.ManifestWork](t.Context(), h.client, works, cluster, metav1.ListOptions{})
+	require.NoError(t, err)
+	n := 0
+	for _, w := range list {
+		if apimeta.IsStatusConditionTrue(w.Status.Conditions, workv1.ConditionApplied) {
+			n++
+		}
+	}
+	return n
 }

@@ -104,7 +104,9 @@ func (s *spoke) install(t *testing.T, o config.Options) {
 
 // agent is a running ocm-agent.
 type agent struct {
-	cmd  *exec.Cmd
+	cmd *exec.Cmd
+	// root is the file system of its pod.
+	root string
 	log  string
 	port int
 	done chan struct{}
@@ -113,13 +115,19 @@ type agent struct {
 // start runs the agent's process with the token of its ServiceAccount.
 func (s *spoke) start(t *testing.T, args ...string) *agent {
 	t.Helper()
-	path, err := binary()
-	require.NoError(t, err)
 	if len(args) == 0 {
 		args = []string{"run"}
 	}
-	dir := t.TempDir()
-	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount("klusterlet"))
+	return s.startAs(t, config.ServiceAccount("klusterlet"), t.TempDir(), args...)
+}
+
+// startAs runs a process of an agent with the token of a ServiceAccount; dir is the file system
+// of its pod.
+func (s *spoke) startAs(t *testing.T, account, dir string, args ...string) *agent {
+	t.Helper()
+	path, err := binary()
+	require.NoError(t, err)
+	cfg := s.As(t, operatorv1.NamespaceAgent, account)
 	if s.front != nil {
 		cfg.Host, cfg.CAData = s.front.url, s.front.ca
 	}
@@ -130,7 +138,8 @@ func (s *spoke) start(t *testing.T, args ...string) *agent {
 	}
 	api, err := url.Parse(cfg.Host)
 	require.NoError(t, err)
-	a := &agent{port: freePort(t), log: filepath.Join(dir, "log"), done: make(chan struct{})}
+	a := &agent{root: dir, port: freePort(t), done: make(chan struct{})}
+	a.log = filepath.Join(dir, fmt.Sprintf("log-%d", a.port))
 	out, err := os.Create(a.log)
 	require.NoError(t, err)
 	a.cmd = exec.Command(path, args...)

@@ -43,7 +43,7 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	var once sync.Once
 	list := credential.NewSecrets(client, operatorv1.NamespaceAgent, logr.Discard())
 	l.registration = credential.New(credential.Config{
-		Spoke: client, Namespace: operatorv1.NamespaceAgent, Secrets: list, Clock: clock.RealClock{}, UserAgent: "test",
+		Management: client, Namespace: operatorv1.NamespaceAgent, Secrets: list, Clock: clock.RealClock{}, UserAgent: "test",
 		Serve: func(ctx context.Context, _ registration.Session) {
 			once.Do(func() { close(l.serving) })
 			<-ctx.Done()

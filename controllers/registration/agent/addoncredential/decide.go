@@ -87,6 +87,8 @@ const (
 	Missing
 	// Present means that it exists.
 	Present
+	// Blind means that the agent may not look for it, as where it hosts add-ons.
+	Blind
 )
 
 // Plan is what one pass does for one registration.
@@ -197,7 +199,7 @@ func (s State) validMessage() string {
 
 // planHomeless returns the plan while the namespace for a new secret does not exist.
 func (s State) planHomeless() (request.Plan, bool) {
-	if s.Held != nil || s.Namespace == Present {
+	if s.Held != nil || s.Namespace == Present || s.Namespace == Blind {
 		return request.Plan{}, false
 	}
 	p := request.Plan{Stage: request.Preparing, Message: fmt.Sprintf("namespace %s does not exist on the cluster", s.Want.Namespace)}

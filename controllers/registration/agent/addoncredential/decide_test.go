@@ -283,6 +283,13 @@ func TestDecideCertificate(t *testing.T) {
 			"keeping",
 			0,
 		},
+		"for a namespace that the agent may not look for": {
+			func(w *world) { w.asked(w.issued()).Namespace = Blind },
+			request.StepKeep,
+			PhaseWaiting,
+			"keeping",
+			0,
+		},
 		"for a namespace that is missing": {
 			func(w *world) { w.asked(w.issued()).Namespace = Missing },
 			stepHold,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -118,6 +119,8 @@ func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
 		return Present
 	case seen.Known:
 		return Missing
+	case apierrors.IsForbidden(seen.Err):
+		return Blind
 	}
 	return Unknown
 }

@@ -26,8 +26,9 @@ const Name = "registration.credential"
 // Config configures a Controller. All fields but Labels, OnReport and Choose are required;
 // Choose only where the settings list several hubs.
 type Config struct {
-	// Spoke is the client for the cluster that holds the secrets.
-	Spoke dynamic.Interface
+	// Management is the client for the cluster that holds the secrets: the one that the agent
+	// runs on.
+	Management dynamic.Interface
 	// Namespace is the namespace of the secrets.
 	Namespace string
 	// Secrets is a collection made by NewSecrets; its owner runs it, after New.
@@ -81,7 +82,7 @@ type Controller struct {
 	made      agent.Identity
 	bootstrap *agent.Link
 	digest    string
-	session   *session
+	sessions  agent.Sessions
 	joined    joined
 	keptAt    time.Time
 	// attempt is what was tried last at a hub that may have moved, trial its result.
@@ -102,6 +103,7 @@ type joined struct {
 // New prepares the loop. It registers nothing before Configure is called.
 func New(o Config) *Controller {
 	c := &Controller{config: o, queue: reconcile.NewQueue(Name), report: Report{Phase: PhaseStopped}}
+	c.sessions = agent.Sessions{UserAgent: o.UserAgent, Serve: o.Serve, Ending: func() { c.request.Close() }}
 	o.Secrets.OnChange(func(reconcile.Key) {
 		// New content is a new intent: earlier failures do not delay it.
 		c.queue.Forget(c.key())

@@ -170,7 +170,7 @@ func (c *Controller) writeKept(ctx context.Context, s State, hub string, data ma
 }
 
 func (c *Controller) secrets() dynamic.ResourceInterface {
-	return c.config.Spoke.Resource(request.Secrets).Namespace(c.config.Namespace)
+	return c.config.Management.Resource(request.Secrets).Namespace(c.config.Namespace)
 }
 
 // writeSecret creates the secret, or replaces the one that was seen: its labels and everything else

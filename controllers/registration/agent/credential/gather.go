@@ -3,10 +3,8 @@
 package credential
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -74,8 +72,8 @@ func (c *Controller) getSecret(name string) (Secret, bool) {
 // operator read from the certificate before it read an editable spec.
 func (c *Controller) identity(s State) agent.Identity {
 	settings, kept, pending := c.Settings(), s.Kept.Identity.Known(), s.Pending.Identity.Known()
-	if c.session != nil {
-		c.made = c.session.Identity
+	if session := c.sessions.Current(); session != nil {
+		c.made = session.Identity
 	}
 	if c.made.Cluster == "" {
 		c.made = agent.Identity{Cluster: string(uuid.NewUUID()), Agent: request.RandomName(nameLength)}
@@ -96,14 +94,16 @@ func (c *Controller) link(own bool) *agent.Link {
 	if !own {
 		return c.bootstrap
 	}
-	return c.session.Link
+	return c.sessions.Current().Link
 }
 
 // connect makes the connections the secrets require and closes the others.
 func (c *Controller) connect(ctx context.Context, s State, own bool) error {
 	if !own {
-		c.endSession()
-	} else if err := c.serve(ctx, s); err != nil {
+		c.sessions.End()
+	} else if err := c.sessions.Keep(ctx, agent.Access{
+		Config: s.Kept.Config, Identity: s.Identity, HubID: s.Kept.HubID(), Settings: c.Settings(),
+	}); err != nil {
 		return err
 	}
 	if own || s.Bootstrap.Config == nil {
@@ -131,66 +131,9 @@ func (c *Controller) closeBootstrap() {
 	c.bootstrap, c.digest = nil, ""
 }
 
-// session is a running Session.
-type session struct {
-	agent.Session
-	config *kubeconfig.Config
-	end    func()
-}
-
-// serve keeps one session running: the same one as long as the hub, the identity and the
-// settings that affect it are unchanged, with the newest certificate.
-func (c *Controller) serve(ctx context.Context, s State) error {
-	settings, k := c.Settings().Serving(), s.Kept.Config
-	if old := c.session; old != nil {
-		same := old.config.Difference(k) == "" && old.config.TLSServerName == k.TLSServerName &&
-			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings)
-		renewed := !bytes.Equal(old.config.CertData, k.CertData) || !bytes.Equal(old.config.KeyData, k.KeyData)
-		if same && renewed {
-			if err := old.Link.SetCertificate(k.CertData, k.KeyData); err != nil {
-				return err
-			}
-			old.config = k
-		}
-		if same {
-			return nil
-		}
-		c.endSession()
-	}
-	link, err := agent.NewLink(k, c.config.UserAgent)
-	if err != nil {
-		return err
-	}
-	c.session = &session{config: k, Session: agent.Session{
-		Link: link, Identity: s.Identity, Endpoint: k.Endpoint(), HubID: s.Kept.HubID(), HubHash: kubeconfig.HubHash(k.Server), Settings: settings,
-	}}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	served := c.session.Session
-	go func() {
-		defer close(done)
-		c.config.Serve(ctx, served)
-	}()
-	c.session.end = func() {
-		cancel()
-		<-done
-		link.Close()
-	}
-	return nil
-}
-
-func (c *Controller) endSession() {
-	if c.session == nil {
-		return
-	}
-	c.request.Close()
-	c.session.end()
-	c.session = nil
-}
-
 // release closes everything that communicates with the hub.
 func (c *Controller) release() {
 	c.request.Close()
-	c.endSession()
+	c.sessions.End()
 	c.closeBootstrap()
 }
