@@ -77,6 +77,7 @@ func TestMountedAccessIsFollowed(t *testing.T) {
 		t.Helper()
 		require.ErrorContains(t, m.follow(t.Context()), want)
 	}
+	require.ErrorContains(t, m.ready(), "not read yet")
 	fails("no such file")
 	write(t, dir, "kubeconfig", kubeconfigFor(server, "client-certificate: tls.crt, client-key: tls.key"))
 	fails("tls.crt is missing")
@@ -126,5 +127,14 @@ func TestMountedAccessIsFollowed(t *testing.T) {
 	require.NoError(t, m.follow(t.Context()))
 	session = <-begun
 	require.EqualValues(t, 3, ask())
-	m.sessions.End()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.run(ctx) }()
+	require.Eventually(t, func() bool { return m.ready() == nil }, longest, shortly)
+	require.NoError(t, os.Remove(filepath.Join(dir, "tls.key")))
+	require.Eventually(t, func() bool { clk.Step(filesEvery); return m.ready() != nil }, longest, shortly)
+	cancel()
+	require.NoError(t, <-done)
+	require.Nil(t, m.sessions.Current())
 }
