@@ -7,7 +7,7 @@
 // their own. With --spoke-kubeconfig, all but run manage another cluster than the one they run on.
 //
 // The list commands says what each of them runs. Only one process of each is active at a time
-// (package lock). process.work and process.workMounted start what runs meanwhile, and
+// (package lock). process.register and process.workMounted start what runs meanwhile, and
 // process.newSession what runs while there is access to a hub. It uses only the dynamic
 // client and reflectors: a typed clientset would more than double its memory, and a test of
 // dependencies keeps it out.

@@ -47,7 +47,6 @@ func (m *mounted) ready() error {
 
 // run follows the files until ctx ends.
 func (m *mounted) run(ctx context.Context) error {
-	m.seen = nil
 	defer m.sessions.End()
 	ticker := m.p.clock.NewTicker(filesEvery)
 	defer ticker.Stop()

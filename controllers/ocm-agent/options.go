@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,24 +25,31 @@ type command struct {
 	name, summary string
 	// lock is the lease that only one process holds at a time.
 	lock string
+	// start runs its loops while it holds the lock.
+	start func(*process, context.Context) error
 	// operator configures the registration from a Klusterlet. registration keeps the cluster
-	// registered and reports it; works applies works. Where works are alone, the access to the
-	// hub is mounted as files.
+	// registered and reports it; works applies works.
 	operator, registration, works bool
 }
 
 // commands are the subcommands that run an agent.
 var commands = []command{
 	{
-		name: "run", summary: "serve the Klusterlet: registration and works", lock: "klusterlet-agent-lock",
-		operator: true, registration: true, works: true,
+		name: "run", summary: "serve the Klusterlet: registration and works",
+		lock: "klusterlet-agent-lock", start: (*process).register, operator: true, registration: true, works: true,
 	},
 	{
-		name: "agent", summary: "registration and works by flags, without a Klusterlet", lock: "klusterlet-agent-lock",
-		registration: true, works: true,
+		name: "agent", summary: "registration and works by flags, without a Klusterlet",
+		lock: "klusterlet-agent-lock", start: (*process).register, registration: true, works: true,
 	},
-	{name: "registration", summary: "registration by flags, without works", lock: "registration-agent-lock", registration: true},
-	{name: "work", summary: "works by flags, with the mounted hub kubeconfig of a registration", lock: "work-agent-lock", works: true},
+	{
+		name: "registration", summary: "registration by flags, without works",
+		lock: "registration-agent-lock", start: (*process).register, registration: true,
+	},
+	{
+		name: "work", summary: "works by flags, with the mounted hub kubeconfig of a registration",
+		lock: "work-agent-lock", start: (*process).workMounted, works: true,
+	},
 }
 
 // gates returns the feature gates of what the command runs.
@@ -112,9 +120,10 @@ func parse(args []string) (options, error) {
 	o := options{command: commands[i], flags: pflag.NewFlagSet("ocm-agent", pflag.ContinueOnError), times: lockTimes}
 	o.flags.Usage = func() {}
 	finish := []func() error{o.commonFlags()}
-	if o.operator {
+	switch {
+	case o.operator:
 		o.flags.StringVar(&o.klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the Klusterlet to serve")
-	} else {
+	case o.registration || o.works:
 		finish = append(finish, o.settingsFlags())
 	}
 	if err := o.flags.Parse(args[1:]); err != nil {

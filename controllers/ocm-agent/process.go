@@ -33,6 +33,8 @@ type process struct {
 	o     options
 	log   logr.Logger
 	clock clock.WithTicker
+	// server answers for health and metrics.
+	server *observe.Server
 	// files are what the watched files held when the process started.
 	files files
 	// management is the cluster that the agent runs on, with its secrets and its lock; spoke is
@@ -75,10 +77,10 @@ func userAgent() string { return "ocm-agent/" + version.Get() }
 // run serves health and metrics, and runs the loops while it holds the lock.
 func (p *process) run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, p.log)
-	server := observe.NewServer(observe.Options{
+	p.server = observe.NewServer(observe.Options{
 		Metrics: p.metrics(), Access: observe.NewReviews(p.management.client, p.clock), TLS: p.o.tls, Now: p.clock.Now, Log: p.log,
 	})
-	server.AddReady("lock", func() error {
+	p.server.AddReady("lock", func() error {
 		if !p.held.Load() {
 			return errors.New("another process of this agent is active")
 		}
@@ -88,15 +90,9 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	work := p.work
-	if !p.o.registration {
-		m := p.newMounted()
-		server.AddReady("hub-kube-config", m.ready)
-		work = func(ctx context.Context) error { return p.workMounted(ctx, m) }
-	}
 	loops := []loop{
-		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
-		{"lock", func(ctx context.Context) error { return p.whileLocked(ctx, work) }},
+		{"health", func(ctx context.Context) error { return p.server.Run(ctx, listener) }},
+		{"lock", p.runLocked},
 	}
 	if len(p.files) > 0 {
 		loops = append(loops, loop{"files", func(ctx context.Context) error { return p.files.watch(ctx, p.clock) }})
@@ -104,16 +100,17 @@ func (p *process) run(ctx context.Context) error {
 	return runAll(ctx, loops)
 }
 
-// whileLocked runs work while this process holds the lock of its command.
-func (p *process) whileLocked(ctx context.Context, work func(context.Context) error) error {
+// runLocked runs the loops of the command while this process holds its lock.
+func (p *process) runLocked(ctx context.Context) error {
+	start := func(ctx context.Context) error { return p.o.start(p, ctx) }
 	if p.o.unlocked {
-		return work(ctx)
+		return start(ctx)
 	}
 	l := &lock.Lock{
 		Client: p.management.client, Namespace: p.o.namespace, Name: p.o.lock, Times: p.o.times, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
 		Labels: p.labels(), Clock: p.clock, Log: p.log,
 	}
-	return l.Run(ctx, work)
+	return l.Run(ctx, start)
 }
 
 // labels returns the labels that mark the agent's objects on its cluster as part of its
@@ -126,14 +123,17 @@ func (p *process) labels() map[string]string {
 }
 
 // workMounted applies works with the mounted access to the hub.
-func (p *process) workMounted(ctx context.Context, m *mounted) error {
+func (p *process) workMounted(ctx context.Context) error {
 	defer p.held.Store(false)
+	m := p.newMounted()
+	p.server.AddReady("hub-kube-config", m.ready)
 	p.held.Store(true)
 	return m.run(ctx)
 }
 
-// work creates the loops and runs them while the lock is held.
-func (p *process) work(ctx context.Context) error {
+// register creates the loops of the registration, which starts a session once it has access to
+// the hub, and runs them.
+func (p *process) register(ctx context.Context) error {
 	defer p.held.Store(false)
 	secrets := credential.NewSecrets(p.management.client, p.o.namespace, p.log)
 	p.credential = credential.New(credential.Config{
