@@ -104,7 +104,7 @@ func (o *options) registrationFlags(r *raw) {
 	}
 	for name, value := range unsupported {
 		f.StringVar(value, name, "", "")
-		_ = f.MarkHidden(name)
+		o.hide(name)
 	}
 }
 
@@ -133,7 +133,7 @@ func (o *options) workFlags(r *raw) {
 	f.Int("max-feedback-watch", 0, "")
 	f.Float32("hub-kube-api-qps", 0, "")
 	f.Int("hub-kube-api-burst", 0, "")
-	o.withoutEffect("status-sync-interval", "max-feedback-watch", "hub-kube-api-qps", "hub-kube-api-burst", "cloudevents-client-id")
+	o.hide("status-sync-interval", "max-feedback-watch", "hub-kube-api-qps", "hub-kube-api-burst", "cloudevents-client-id")
 }
 
 // apply checks the values of the flags and applies them to the settings.

@@ -161,7 +161,7 @@ func (o *options) commonFlags() func() error {
 	// API priority and fairness limits requests.
 	f.Float32("kube-api-qps", 0, "")
 	f.Int("kube-api-burst", 0, "")
-	o.withoutEffect("kube-api-qps", "kube-api-burst")
+	o.hide("kube-api-qps", "kube-api-burst")
 	return func() (err error) {
 		t.Retry = min(t.Retry, t.Period)
 		if t.Period <= 0 || t.Patience <= t.Period || t.Duration <= t.Patience || t.Duration < time.Second {
@@ -172,8 +172,9 @@ func (o *options) commonFlags() func() error {
 	}
 }
 
-// withoutEffect hides flags that are accepted because other agents have them.
-func (o *options) withoutEffect(names ...string) {
+// hide hides flags that are known because Open Cluster Management's agents have them: they have
+// no effect here, or their use is an error that says what to do.
+func (o *options) hide(names ...string) {
 	for _, name := range names {
 		_ = o.flags.MarkHidden(name)
 	}

@@ -145,7 +145,8 @@ func TestHostedAgentManagesAnotherClusterThanItsOwn(t *testing.T) {
 	require.False(t, s.locked(t, "klusterlet-agent-lock"))
 
 	h.testAddonsOfAHostedAgent(t, s, host)
-	s.testNewAccess(t, h, host, a, func() *agent { return host.startAs(t, workAccount, dir, args...) })
+	s.testNewToken(t, h, a)
+	s.testHostedHalves(t, h, host, a)
 }
 
 // locked reports whether a process of the agent has this lease.
@@ -182,8 +183,8 @@ func (h *hub) testAddonsOfAHostedAgent(t *testing.T, s, host *spoke) {
 	require.Nil(t, s.secretIn(t.Context(), addonSpace, "beside-hub-kubeconfig"))
 }
 
-// testNewAccess replaces the token of a hosted agent on its managed cluster, then the kubeconfig.
-func (s *spoke) testNewAccess(t *testing.T, h *hub, host *spoke, a *agent, again func() *agent) {
+// testNewToken replaces the token of a hosted agent on its managed cluster.
+func (s *spoke) testNewToken(t *testing.T, h *hub, a *agent) {
 	t.Helper()
 	// With its ServiceAccount, the old token ends.
 	require.NoError(t, s.client.Resource(accounts).Namespace(operatorv1.NamespaceAgent).Delete(t.Context(), workAccount, metav1.DeleteOptions{}))
@@ -191,16 +192,45 @@ func (s *spoke) testNewAccess(t *testing.T, h *hub, host *spoke, a *agent, again
 	h.deliver(t, "hosted", "second")
 	s.applied(t, "second-2")
 	require.True(t, a.running(), "a new token needs no new process")
+}
 
-	mount(t, a.root, "spoke/config", s.managedAccess(t, "next"))
+// testHostedHalves replaces the kubeconfig of the managed cluster, which ends the process. Its two
+// halves, as processes of their own, go on under the same identity.
+func (s *spoke) testHostedHalves(t *testing.T, h *hub, host *spoke, a *agent) {
+	t.Helper()
+	next := s.managedAccess(t, "next")
+	mount(t, a.root, "spoke/config", next)
 	await(t, func() bool { return !a.running() }, "the process goes on with the old kubeconfig")
 	require.Equal(t, 0, a.cmd.ProcessState.ExitCode())
 	a.logged(t, "A watched file changed", "/spoke/config/kubeconfig")
 	require.False(t, host.locked(t, "klusterlet-agent-lock"), "the lock is given back")
-	again()
+
+	for _, args := range [][]string{
+		{"registration", "--bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig"},
+		{"work", "--agent-id=uid-of-klusterlet"},
+	} {
+		pod := t.TempDir()
+		mount(t, pod, "spoke/config", next)
+		mount(t, pod, "spoke/hub-kubeconfig", host.secret(t.Context(), "hub-kubeconfig-secret"))
+		host.startAs(t, workAccount, pod, append(args, "--spoke-cluster-name=hosted",
+			"--spoke-kubeconfig=/spoke/config/kubeconfig", "--terminate-on-files=/spoke/config/kubeconfig")...)
+	}
+	h.condition(t, "hosted", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	h.awaitCondition(t, "hosted", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 	h.deliver(t, "hosted", "third")
 	s.applied(t, "third-2")
+	require.NoError(t, h.client.Resource(works).Namespace("hosted").Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	s.awaitUnapplied(t, "first-1")
 	require.Len(t, h.requestsOf(t, "hosted"), 3, "one for the cluster and one for each add-on")
+}
+
+// awaitUnapplied waits until the ConfigMap of a deleted work is gone.
+func (s *spoke) awaitUnapplied(t *testing.T, name string) {
+	t.Helper()
+	await(t, func() bool {
+		_, err := s.client.Resource(configMaps).Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 func TestRegistrationAndWorkAreTwoProcesses(t *testing.T) {
@@ -253,6 +283,8 @@ func TestRegistrationAndWorkAreTwoProcesses(t *testing.T) {
 	require.True(t, registration.running())
 	require.True(t, w.running())
 
+	t.Logf("measured: registration %s; works %s", registration.memory(t), w.memory(t))
+
 	// Another hub kubeconfig ends the process of the works, and nothing that they made.
 	mount(t, dir, "spoke/hub-kubeconfig", map[string][]byte{"kubeconfig": append(bytes.Clone(next["kubeconfig"]), "# again\n"...)})
 	await(t, func() bool { return !w.running() }, "the works go on with the old kubeconfig")
@@ -260,10 +292,7 @@ func TestRegistrationAndWorkAreTwoProcesses(t *testing.T) {
 	require.False(t, s.locked(t, "work-agent-lock"), "the lock is given back")
 	startWorks()
 	require.NoError(t, h.client.Resource(works).Namespace("apart").Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	await(t, func() bool {
-		_, err := s.client.Resource(configMaps).Namespace("default").Get(t.Context(), "first-1", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	})
+	s.awaitUnapplied(t, "first-1")
 	s.applied(t, "second-1")
 	require.True(t, apimeta.IsStatusConditionTrue(h.cluster(t.Context(), "apart").Status.Conditions, clusterv1.ConditionAvailable))
 }
