@@ -172,13 +172,13 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 	go test -C test/kubernetes $(ARGS) ./build
 
 .PHONY: test-processes
-test-processes:
+test-processes: ## Run only the suites that run our programs as processes
 	@all=$$(go list $(PKG)) || exit 1; all=$$(echo "$$all" | grep -E '/($(PROCESSES))$$') || exit 0; \
 		go test -p 3 -parallel 3 -shuffle=on -timeout 40m $(ARGS) $$all
 
 # The longest suite begins first, so that nothing waits for it alone at the end.
 .PHONY: test-others
-test-others:
+test-others: ## Run only the other packages, into bin/test-others.log
 	@exec >$(BIN)/test-others.log 2>&1; all=$$(go list $(PKG)) || exit 1; \
 		all=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$') || exit 0; longest=$$(echo "$$all" | grep '/test/integration/work$$'); \
 		$(if $(RACE),CGO_ENABLED=1) go test -p 2 $(RACE) -shuffle=on -timeout 40m $(ARGS) \
