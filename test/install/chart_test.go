@@ -163,6 +163,10 @@ func TestTheAgentsChartHasWhatThePluginApplies(t *testing.T) {
 		"with null, which Helm takes for no value": {
 			values: "{resources: null, klusterlet: {registrationConfiguration: null, nodePlacement: null}}",
 		},
+		"of another registry": {
+			values:  "{images: {registry: example.com/ocm/, tag: v9}}",
+			options: agent.Options{Image: "example.com/ocm/ocm-agent:v9"},
+		},
 		"with a bootstrap kubeconfig": {
 			values:  "{bootstrapHubKubeConfig: \"a: b\\n\", klusterlet: {clusterName: c1}}",
 			options: agent.Options{ClusterName: "c1", BootstrapKubeconfig: []byte("a: b\n")},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -36,6 +38,9 @@ type installGuide struct {
 	folder, bin string
 	// releases are those of Helm, by context and name.
 	releases map[string]release
+	// registry has the images in pushed.
+	registry *httptest.Server
+	pushed   []string
 }
 
 // release is what Helm remembers of an installation.
@@ -75,7 +80,7 @@ func TestTheInstallGuide(t *testing.T) {
 		require.Equal(t, hub, inventory(t, g.clusters["hub"]), name)
 		require.Equal(t, cluster, inventory(t, g.clusters["cluster1"]), name)
 	}
-	require.Equal(t, []string{"The plugin", "kubectl and kustomize", "Helm", "make"}, ways)
+	require.Equal(t, []string{"The plugin", "kubectl and kustomize", "Helm", "make", "Without access to ghcr.io"}, ways)
 	require.Empty(t, g.releases)
 }
 
@@ -89,11 +94,16 @@ func (g *installGuide) install(t *testing.T, root string) {
 	require.NoError(t, os.Symlink(harness.Program(t, "plugins/kubectl-ocm"), filepath.Join(g.bin, "kubectl-ocm")))
 	program, err := exec.LookPath("make")
 	require.NoError(t, err)
-	script := fmt.Sprintf("#!/bin/sh\nexec %s --no-print-directory -C %s -o build BIN=%s \"$@\"\n", program, root, g.bin)
+	caches, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE").Output()
+	require.NoError(t, err)
+	of := strings.Fields(string(caches)) // the home folder will be another one
+	script := fmt.Sprintf("#!/bin/sh\nexport GOCACHE=%s GOMODCACHE=%s\n"+
+		"exec %s --no-print-directory -C %s -o build BIN=%s VERSION=%s DIST=\"$PWD/dist\" IMAGES='%s' \"$@\"\n",
+		of[0], of[1], program, root, g.bin, version.Get(), fewerImages) // the plugin is not stamped with a release
 	require.NoError(t, os.WriteFile(filepath.Join(g.bin, "make"), []byte(script), 0o700))
 }
 
-// run runs one block: in a shell, except for the lines of Helm.
+// run runs one block: in a shell, except for the lines of Helm and skopeo.
 func (g *installGuide) run(t *testing.T, block string) {
 	t.Helper()
 	var script strings.Builder
@@ -106,13 +116,21 @@ func (g *installGuide) run(t *testing.T, block string) {
 	}
 	for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", "")) {
 		words := strings.Fields(line)
-		if words[0] != "helm" {
+		switch words[0] {
+		case "helm":
+			shell()
+			t.Log(line)
+			g.helm(t, words[1], words[2], flags(t, words[3:]))
+		case "skopeo":
+			shell()
+			g.skopeo(t, line)
+		default:
 			script.WriteString(line)
-			continue
 		}
-		shell()
-		t.Log(line)
-		g.helm(t, words[1], words[2], flags(t, words[3:]))
+		if words[len(words)-1] == "--accept" && strings.Contains(line, "--image-registry") {
+			shell()
+			g.requirePushed(t)
+		}
 	}
 	shell()
 	if strings.Contains(block, "bootstrap.kubeconfig\n") {
