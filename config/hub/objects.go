@@ -45,6 +45,12 @@ const (
 	// ComponentNamespace was deleted; it has no subjects if the add-on manager's rights are
 	// narrow.
 	RestoreBinding = "cluster-manager-restore"
+	// ImporterRole has the permissions that the process needs to import clusters of Cluster
+	// API, and is also the name of its ClusterRoleBinding, which has no subjects unless the
+	// gate ClusterImporter is on.
+	ImporterRole = "cluster-manager-importer"
+	// AllowImporter is the command with which an administrator adds the subject.
+	AllowImporter = "kubectl set subject clusterrolebinding " + ImporterRole + " --serviceaccount=" + Namespace + ":" + Name
 	// BootstrapServiceAccount is the identity in Namespace with which new clusters
 	// register.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
@@ -90,6 +96,8 @@ type Options struct {
 	// tokens and no certificates of other signers. Otherwise it has the permissions that
 	// existing charts rely on.
 	NarrowAddOnRights bool
+	// Importer gives the process the permissions to import clusters of Cluster API.
+	Importer bool
 }
 
 //go:embed manifests/*.yaml
@@ -160,6 +168,9 @@ func (o *Options) adapt(u *unstructured.Unstructured) error {
 	case "ClusterRoleBinding":
 		if o.NarrowAddOnRights && (u.GetName() == AddOnAgentsBinding || u.GetName() == RestoreBinding) {
 			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
+		}
+		if o.Importer && u.GetName() == ImporterRole {
+			u.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": Name, "namespace": Namespace}}
 		}
 	case "CustomResourceDefinition":
 		o.stamp(u)

@@ -59,6 +59,8 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"RoleBinding open-cluster-management-hub/cluster-manager-components",
 		"ClusterRole /cluster-manager-restore",
 		"ClusterRoleBinding /cluster-manager-restore",
+		"ClusterRole /cluster-manager-importer",
+		"ClusterRoleBinding /cluster-manager-importer",
 		"ServiceAccount open-cluster-management-hub/addon-manager-controller-sa",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:controller",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:agents",
@@ -256,6 +258,15 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"delete /namespaces [open-cluster-management-hub]",
 			},
 		},
+		"of the hub process where the gate ClusterImporter is on": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.ImporterRole).Rules,
+			[]string{
+				"create /serviceaccounts/token [agent-registration-bootstrap]",
+				"get /configmaps [cluster-info]",
+				"get /secrets",
+				"list,watch cluster.x-k8s.io/clusters",
+			},
+		},
 		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", addOnManagerRole).Rules, []string{
 			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
 			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
@@ -315,6 +326,16 @@ func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
 		"open-cluster-management:bootstrap:managedcluster":     {{APIGroup: "rbac.authorization.k8s.io", Kind: "Group", Name: "system:bootstrappers:managedcluster"}},
 	} {
 		require.Equal(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", name).Subjects, name)
+	}
+}
+
+// TestOnlyAHubThatImportsHasTheRightsForIt: the binding is there in any case, so that an
+// administrator can add the subject, and so that switching the gate off removes it.
+func TestOnlyAHubThatImportsHasTheRightsForIt(t *testing.T) {
+	for importer, want := range map[bool][]rbacv1.Subject{true: {{Kind: "ServiceAccount", Name: hub.Name, Namespace: hub.Namespace}}, false: {}} {
+		list := objects(t, hub.Options{Version: "v1", Importer: importer})
+		binding := find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.ImporterRole)
+		require.Equal(t, want, append([]rbacv1.Subject{}, binding.Subjects...))
 	}
 }
 

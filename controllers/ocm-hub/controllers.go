@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/approve"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/importer"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/managednamespace"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
@@ -54,6 +55,9 @@ func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals
 		profile.Register(m, profile.Config{Client: l.client, Clock: l.Clock, Index: index})
 	case f.ProfilesServed:
 		profile.Remove(m, l.client)
+	}
+	if f.ClusterImporter {
+		importer.Register(m, importer.Config{Client: l.client, Clock: l.Clock, Renderers: f.Renderers, Image: l.AgentImage, Log: l.Log})
 	}
 	gc.Register(m, gc.Config{Client: l.client, Clock: l.Clock, Clean: f.ResourceCleanup, Order: l.Cleanup})
 	placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})

@@ -104,6 +104,8 @@ func runCommand(stderr io.Writer) *cobra.Command {
 	flags.BoolVar(&p.SyncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
 	flags.StringSliceVar(&cleanup, "gc-resource-list", nil,
 		"resources to remove with a cluster, in this order, as group/version/resource,...; empty means add-ons, then works")
+	flags.StringVar(&p.AgentImage, "agent-image", os.Getenv("AGENT_IMAGE"),
+		"image of the agent on imported clusters; empty means that beside the hub's image (environment: AGENT_IMAGE)")
 	flags.IntVar(&p.ManifestLimit, "manifestLimit", webhook.MaxManifests, "maximum total size of the manifests of one work, in bytes")
 	flags.DurationVar(&p.Policy.SignerLife, "signer-duration", p.Policy.SignerLife, "lifetime of the certificate authority of the webhooks")
 	flags.DurationVar(&p.Policy.LeafLife, "serving-cert-duration", p.Policy.LeafLife, "lifetime of the serving certificates of the webhooks")

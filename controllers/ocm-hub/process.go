@@ -48,6 +48,8 @@ type processConfig struct {
 	Labels     map[string]string
 	SyncLabels bool
 	Cleanup    []schema.GroupVersionResource
+	// AgentImage is described at importer.Config.
+	AgentImage string
 	// ManifestLimit is described at webhook.Options.
 	ManifestLimit int
 	// Steady is described at manager.Options.

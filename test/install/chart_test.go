@@ -118,6 +118,14 @@ func TestTheHubsChartHasWhatThePluginApplies(t *testing.T) {
 			values:  "{images: {registry: example.com/ocm/, tag: v9}}",
 			options: hub.Options{Image: "example.com/ocm/ocm-hub:v9"},
 		},
+		"that imports clusters of Cluster API": {
+			values:  "{clusterManager: {registrationConfiguration: {featureGates: [{feature: ClusterImporter, mode: Enable}]}}}",
+			options: hub.Options{Importer: true},
+			change: func(want map[string]any) {
+				spec := want["ClusterManager /cluster-manager"].(map[string]any)["spec"].(map[string]any)
+				spec["registrationConfiguration"] = map[string]any{"featureGates": []any{map[string]any{"feature": "ClusterImporter", "mode": "Enable"}}}
+			},
+		},
 		"with null, which Helm takes for no value": {
 			values: "{nodeSelector: null, clusterManager: {registrationConfiguration: null, workConfiguration: null}}",
 		},

@@ -251,10 +251,25 @@ func TestFeatures(t *testing.T) {
 			},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"old"}},
 		},
+		"clusters of Cluster API are imported": {
+			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+				FeatureGates:          gates(gateClusterImporter),
+				ImporterConfiguration: &operatorv1.ImporterConfiguration{Renderers: []string{"render-auto"}},
+			}},
+			want: Features{
+				DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, ClusterImporter: true, Renderers: []string{"render-auto"},
+			},
+		},
+		"renderers alone import nothing": {
+			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+				ImporterConfiguration: &operatorv1.ImporterConfiguration{Renderers: []string{"render-auto"}},
+			}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true},
+		},
 		"what is not known or not served is named": {
 			spec: operatorv1.ClusterManagerSpec{
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-					FeatureGates:        gates("Nonsense", "ClusterImporter"),
+					FeatureGates:        gates("Nonsense", "NetworkPolicies"),
 					RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
 				},
 				WorkConfiguration: &operatorv1.WorkConfiguration{
@@ -276,7 +291,7 @@ func TestFeatures(t *testing.T) {
 				PlacementDebugServer:         true,
 			},
 			unknown:     []string{"Nonsense", "Other"},
-			unsupported: []string{"ClusterImporter", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
+			unsupported: []string{"NetworkPolicies", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ const (
 	gateReplicaSet        = "ManifestWorkReplicaSet"
 	gateCleanUpCompleted  = "CleanUpCompletedManifestWork"
 	gateClusterProfile    = "ClusterProfile"
+	gateClusterImporter   = "ClusterImporter"
 	gatePlacementDebug    = "PlacementDebugServer"
 	gateAddOnManagement   = "AddonManagement"
 )
@@ -45,6 +46,10 @@ type Features struct {
 	ClusterProfile bool
 	// ProfilesServed is true when the ClusterProfile API is served, whoever installed it.
 	ProfilesServed bool
+	// ClusterImporter installs the agent on clusters of Cluster API; Renderers build its
+	// settings.
+	ClusterImporter bool
+	Renderers       []string
 	// PlacementDebugServer serves over HTTP what placements select, and why. It does not
 	// affect the loops.
 	PlacementDebugServer bool
@@ -62,6 +67,7 @@ func (f Features) Equal(o Features) bool {
 		f.NilExecutorValidating == o.NilExecutorValidating && f.ManifestWorkReplicaSet == o.ManifestWorkReplicaSet &&
 		f.CleanUpCompletedManifestWork == o.CleanUpCompletedManifestWork && f.AddOnManagement == o.AddOnManagement &&
 		f.ClusterProfile == o.ClusterProfile && f.ProfilesServed == o.ProfilesServed &&
+		f.ClusterImporter == o.ClusterImporter && slices.Equal(f.Renderers, o.Renderers) &&
 		slices.Equal(f.AutoApprove, o.AutoApprove) && maps.Equal(f.Labels, o.Labels)
 }
 
@@ -76,7 +82,8 @@ type gate struct {
 var (
 	registrationGates = map[string]gate{
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
-		gateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true}, "ClusterImporter": {}, "NetworkPolicies": {},
+		gateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true},
+		gateClusterImporter: {supported: true}, "NetworkPolicies": {},
 	}
 	workGates = map[string]gate{
 		gateNilExecutor: {supported: true}, gateReplicaSet: {supported: true}, gateCleanUpCompleted: {supported: true}, "CloudEventsDrivers": {},
@@ -113,7 +120,10 @@ func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, uns
 	}
 	on := read(registrationGates, registration.FeatureGates)
 	f.DefaultClusterSet, f.ResourceCleanup = on[gateDefaultClusterSet], on[gateResourceCleanup]
-	f.ClusterProfile = on[gateClusterProfile]
+	f.ClusterProfile, f.ClusterImporter = on[gateClusterProfile], on[gateClusterImporter]
+	if c := registration.ImporterConfiguration; f.ClusterImporter && c != nil {
+		f.Renderers = c.Renderers
+	}
 	if on[gateAutoApproval] {
 		f.AutoApprove = approvers(registration)
 	}

@@ -15,11 +15,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
+// ClusterImporter is the gate for which the hub gets further permissions.
+const ClusterImporter = "ClusterImporter"
+
 // Feature gates by the part of the configuration they belong to.
 var (
 	// Hub are the gates of hub init.
 	Hub = map[string][]string{
-		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", "ClusterImporter",
+		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", ClusterImporter,
 			"NetworkPolicies"},
 		"work":      {"NilExecutorValidating", "ManifestWorkReplicaSet", "CloudEventsDrivers", "CleanUpCompletedManifestWork"},
 		"addon":     {"AddonManagement"},

@@ -5,8 +5,10 @@ package hub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
@@ -139,7 +141,11 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow})
+	imports, err := o.imports(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports})
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +182,25 @@ func (o *InitOptions) wantsNarrowRights(ctx context.Context) (bool, error) {
 	}
 	subjects, _, _ := unstructured.NestedSlice(live.Object, "subjects")
 	return len(subjects) == 0, nil
+}
+
+// imports reports whether the hub imports clusters of Cluster API: as requested, else as the
+// ClusterManager says.
+func (o *InitOptions) imports(ctx context.Context) (bool, error) {
+	if on, given := o.FeatureGates[gate.ClusterImporter]; given {
+		return on, nil
+	}
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, operatorv1.GroupVersion.WithResource("clustermanagers"), "", hub.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fleet.Explain("reading clustermanager "+hub.Name, o.Hub, err)
+	case cm.Spec.RegistrationConfiguration == nil:
+		return false, nil
+	}
+	return slices.Contains(cm.Spec.RegistrationConfiguration.FeatureGates,
+		operatorv1.FeatureGate{Feature: gate.ClusterImporter, Mode: operatorv1.FeatureGateModeTypeEnable}), nil
 }
 
 // clusterManager merges the current settings and the requested ones into the ClusterManager.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// Name identifies the loop.
+const Name = "cluster.import"
+
+// retry is the pause after a failed import, which nothing that is watched may end.
+const retry = time.Minute
+
+// provisioned are the clusters of Cluster API.
+var provisioned = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta1", Resource: "clusters"}
+
+// Config configures the loop.
+type Config struct {
+	// Client sends all requests to the hub.
+	Client dynamic.Interface
+	// Clock is the time of decisions.
+	Clock clock.PassiveClock
+	// Renderers are described at State.
+	Renderers []string
+	// Image of the agent; empty means that beside the image of the hub.
+	Image string
+	// Log reports why Clusters cannot be read.
+	Log logr.Logger
+}
+
+// Controller is the loop.
+type Controller struct {
+	config Config
+	exec   *reconcile.Executor
+	queue  *reconcile.Queue
+	// clusters holds the phase of each Cluster.
+	clusters *watch.Collection[string]
+
+	mu sync.Mutex
+	// waiting are the ManagedClusters to import, by their Cluster.
+	waiting map[reconcile.Key]map[string]bool
+}
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	controller := &Controller{
+		config: c, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), queue: reconcile.NewQueue(Name), waiting: map[reconcile.Key]map[string]bool{},
+		clusters: watch.New(watch.Options[string]{
+			Client: c.Client, Resource: provisioned, Log: c.Log,
+			Keep: func(u *unstructured.Unstructured) (string, bool) {
+				phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+				return phase, true
+			},
+			Same: func(before, now string) bool { return before == now },
+		}),
+	}
+	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.observe)
+	controller.clusters.OnChange(func(key reconcile.Key) { controller.wake(func(k reconcile.Key) bool { return k == key }) })
+	controller.clusters.OnOutcome(func(err error) {
+		if apierrors.IsForbidden(err) {
+			controller.wake(func(reconcile.Key) bool { return true })
+		}
+	})
+	m.AddTask(controller.clusters.Run)
+	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
+}
+
+// observe keeps track of which ManagedClusters are to be imported.
+func (c *Controller) observe(old, current *clusterv1.ManagedCluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old != nil {
+		key := clusterOf(old)
+		if delete(c.waiting[key], old.Name); len(c.waiting[key]) == 0 {
+			delete(c.waiting, key)
+		}
+	}
+	if current == nil || isSettled(current) {
+		return
+	}
+	key := clusterOf(current)
+	if c.waiting[key] == nil {
+		c.waiting[key] = map[string]bool{}
+	}
+	c.waiting[key][current.Name] = true
+	if old == nil || old.UID != current.UID || clusterOf(old) != key || isSettled(old) {
+		c.queue.Add(reconcile.KeyOf(current))
+	}
+}
+
+// wake queues the ManagedClusters of those Clusters that which selects.
+func (c *Controller) wake(which func(reconcile.Key) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, names := range c.waiting {
+		for name := range names {
+			if which(key) {
+				c.queue.Add(reconcile.Key{Name: name})
+			}
+		}
+	}
+}
+
+// Reconcile imports one cluster if it is due.
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
+	s := c.gather(mc)
+	if s.isDue() {
+		s.Failed = c.install(ctx, s)
+	}
+	return c.exec.Execute(ctx, mc, Decide(s))
+}
+
+// gather reads the caches.
+func (c *Controller) gather(mc *clusterv1.ManagedCluster) State {
+	s := State{Cluster: mc, Now: c.config.Clock.Now(), Renderers: c.config.Renderers}
+	s.Phase, s.Found = c.clusters.Get(clusterOf(mc))
+	s.Denied = apierrors.IsForbidden(c.clusters.Err())
+	return s
+}
