@@ -92,6 +92,10 @@ images: ## Build the container images as OCI archives into dist/, without a cont
 charts: ## Package the Helm charts into dist/
 	go run ./tools/chart -out $(DIST)/charts config/helm/cluster-manager config/helm/klusterlet
 
+.PHONY: bundles
+bundles: ## Write the bundles of the Operator Lifecycle Manager into dist/
+	go run ./tools/bundle -version $(VERSION) -out $(DIST)/bundles
+
 .PHONY: release
 release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
 	go run ./tools/release -version $(VERSION) -commit "$(COMMIT)" -out $(DIST)/release -manifest $(MANIFEST) $(ARGS)
@@ -141,10 +145,11 @@ deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after 
 	go run ./tools/budgets -update
 
 .PHONY: generate
-generate: ## Regenerate all generated files: deepcopy functions and CRDs from the types in pkg/apis, docs/cli, tables of docs/reference, versions
+generate: ## Regenerate all generated files: deepcopy functions and CRDs from the types in pkg/apis, docs/cli, tables of docs/reference, bundles of config/olm, versions
 	$(CONTROLLER_GEN) object paths=./pkg/apis/...
 	$(CONTROLLER_GEN) crd paths=./pkg/apis/... output:crd:dir=config/crd
 	go run ./tools/reference
+	@go run ./tools/bundle -version $(VERSION) >/dev/null
 	@for f in $(STAMPED); do \
 		sed -E 's/(: v?)[^ ]+ # VERSION$$/\1$(VERSION:v%=%) # VERSION/' $$f > $$f.new && cat $$f.new > $$f && rm $$f.new || exit 1; done
 

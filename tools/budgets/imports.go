@@ -80,6 +80,10 @@ var importRules = []importRule{{
 	Forbidden: []string{"helm.sh/helm/v4/..."},
 	Why:       "Helm is large, and only authors of chart add-ons link it",
 }, {
+	Packages:  []string{"./..."},
+	Forbidden: []string{"github.com/operator-framework/api/..."},
+	Why:       "only tests validate bundles",
+}, {
 	Packages: []string{"./pkg/apis/..."},
 	Only:     []string{"./pkg/apis/...", "k8s.io/apimachinery/...", "k8s.io/api/..."},
 	Why:      "the API types must be able to become a module of their own",

@@ -71,6 +71,9 @@ func TestTheInstallGuide(t *testing.T) {
 	for _, way := range strings.Split(string(guide), "\n## ")[1:] {
 		name, text, _ := strings.Cut(way, "\n")
 		ways = append(ways, name)
+		if name == "Operator Lifecycle Manager" {
+			g.lifecycleManager(t)
+		}
 		for _, block := range regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			g.run(t, block[1])
 		}
@@ -80,7 +83,7 @@ func TestTheInstallGuide(t *testing.T) {
 		require.Equal(t, hub, inventory(t, g.clusters["hub"]), name)
 		require.Equal(t, cluster, inventory(t, g.clusters["cluster1"]), name)
 	}
-	require.Equal(t, []string{"The plugin", "kubectl and kustomize", "Helm", "make", "Without access to ghcr.io"}, ways)
+	require.Equal(t, []string{"The plugin", "kubectl and kustomize", "Helm", "Operator Lifecycle Manager", "make", "Without access to ghcr.io"}, ways)
 	require.Empty(t, g.releases)
 }
 
