@@ -98,7 +98,8 @@ func (c *Controller) observe(old, current *clusterv1.ManagedCluster) {
 		c.waiting[key] = map[string]bool{}
 	}
 	c.waiting[key][current.Name] = true
-	if old == nil || old.UID != current.UID || clusterOf(old) != key || isSettled(old) {
+	// A pass may have decided by a condition that the cache had before this one.
+	if old == nil || old.UID != current.UID || clusterOf(old) != key || isSettled(old) || reasonOf(old) != reasonOf(current) {
 		c.queue.Add(reconcile.KeyOf(current))
 	}
 }

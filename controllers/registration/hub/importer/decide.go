@@ -76,6 +76,14 @@ func isSettled(mc *clusterv1.ManagedCluster) bool {
 		apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionJoined) != nil || itself && !mc.Spec.HubAcceptsClient
 }
 
+// reasonOf returns the reason of the condition that this loop sets; empty without it.
+func reasonOf(mc *clusterv1.ManagedCluster) string {
+	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionImportSucceeded); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
 // isDue reports whether the cluster can be imported now.
 func (s State) isDue() bool { return !isSettled(s.Cluster) && s.Found && s.Phase == phaseProvisioned }
 
