@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/backup"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
@@ -88,6 +89,14 @@ var wordings = map[fleet.RemedyCode]string{
 	hub.ReachableHub: "clusters elsewhere need --apiserver-url https://<reachable>",
 	hub.UnjoinFirst:  "kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context {{.hub}}      or add --force",
 	hub.UseHub:       "use it as it is (kubectl ocm hub status{{.on}}), or remove it with the tool that installed it",
+
+	backup.CleanOrMerge: "name a hub that has just been made; or add --merge: it creates what is missing, and keeps what is there as it is",
+	backup.FinishFirst:  "finish it with its own file; or remove the hub (kubectl ocm hub clean{{.on}}), and make it again",
+	backup.InitFirst:    "kubectl ocm hub init{{.on}}      then run the same command again",
+	backup.JoinOrRelease: "{{if .cluster}}the hub has another address or CA, so join each of them again: kubectl ocm join {{.cluster}} --context <its context> " +
+		"--hub-context <the hub's context> --accept{{else}}kubectl ocm cluster list{{.on}}      shows why{{end}}; " +
+		"then run the same command again, or go on without them: --release",
+	backup.UpgradeHub: "kubectl ocm hub init --version {{.version}}{{.on}}      then run the same command again",
 
 	token.AccountToken:    "kubectl ocm hub token{{.on}}      (a token of the bootstrap service account)",
 	token.BootstrapToken:  "kubectl ocm hub token create --cluster {{.cluster}} --use-bootstrap-token{{.on}}",

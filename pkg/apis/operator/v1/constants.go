@@ -16,6 +16,13 @@ const (
 	NamespaceAgentAddOn = "open-cluster-management-agent-addon"
 )
 
+// AnnotationHeldByRestore marks, on a hub that is restored from a backup, clusters that are not
+// accepted yet and placements that are not evaluated yet.
+const AnnotationHeldByRestore = "operator.open-cluster-management.io/held-by-restore"
+
+// ConfigMapRestore, in NamespaceOperator, records which backup a hub was restored from.
+const ConfigMapRestore = "hub-restore"
+
 // Names of the objects that are installed by default.
 const (
 	// DefaultClusterManagerName is the name of the usual ClusterManager.
