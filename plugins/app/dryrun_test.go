@@ -19,6 +19,7 @@ var lines = map[string][]string{
 	"hub token":            {"--context", "hub"},
 	"hub token create":     {"--context", "hub"},
 	"hub token revoke":     {"abc123", "--context", "hub", "--yes"},
+	"hub restore":          {"testdata/hub.jsonl", "--merge", "--context", "hub"},
 	"hub clean":            {"--context", "hub", "--force", "--yes"},
 	"join":                 {"cluster4", "--context", "spoke", "--hub-context", "hub", "--accept"},
 	"accept":               {"cluster1", "--context", "hub"},

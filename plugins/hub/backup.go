@@ -112,7 +112,7 @@ func (o *BackupOptions) Run(ctx context.Context) error {
 	for _, n := range result.Counts {
 		total += n
 	}
-	say("hub saved to %s: %s of %s, %d bytes, readable by you only", o.File, ui.Many(total, "object"), ui.Many(len(result.Counts), "kind"), result.Bytes)
+	say("hub saved to %s: %s of %s", o.File, ui.Many(total, "object"), ui.Many(len(result.Counts), "kind"))
 	return nil
 }
 
@@ -120,6 +120,9 @@ func (o *BackupOptions) Run(ctx context.Context) error {
 func (o *BackupOptions) to(u *ui.UI, do func(io.Writer) error) error {
 	if o.File == "-" {
 		return do(u.Streams.Out)
+	}
+	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
+		return options.Usage(o.File+" is not a file", "name a file, or - for standard output")
 	}
 	file, err := os.CreateTemp(filepath.Dir(o.File), "."+filepath.Base(o.File)+"-")
 	if err != nil {

@@ -215,6 +215,30 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	return c.run(ctx, component)
 }
 
+// Replace starts the cluster again at its address with an empty store, as after the loss of its
+// disks: with anew, also with another certificate authority and other keys. Kubeconfig files are
+// written again, and Config is another one.
+func (c *Cluster) Replace(ctx context.Context, anew bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := process.EndAll(c.Dir); err != nil {
+		return err
+	}
+	folders := []string{"etcd"}
+	if anew {
+		folders = append(folders, "pki")
+	}
+	for _, folder := range folders {
+		if err := os.RemoveAll(filepath.Join(c.Dir, folder)); err != nil {
+			return fmt.Errorf("emptying %s: %w", folder, err)
+		}
+	}
+	if err := c.writeFiles(); err != nil {
+		return err
+	}
+	return c.start(ctx)
+}
+
 // Pause suspends one process: connections stay open, nothing answers. Resume continues
 // it.
 func (c *Cluster) Pause(component Component) error {
