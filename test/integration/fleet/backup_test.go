@@ -3,67 +3,101 @@
 package fleet
 
 import (
+	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
-	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
-// TestAHubIsLostAndRestored loses the store of a hub with works, a replica set and an add-on, and
-// restores the hub from a backup, first with the same authority. Nothing on the clusters is
-// written.
-func TestAHubIsLostAndRestored(t *testing.T) {
+// TestTheBackUpGuide runs every block of docs/guides/backup.md with the real processes of hub and
+// agents. The hub has works, a replica set and an add-on, and loses its store twice: it comes back
+// at its address with the same certificate authority, then with another one. Not one object on the
+// clusters is written.
+func TestTheBackUpGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/guides/backup.md")
+	require.NoError(t, err)
 	agent := harness.Program(t, "controllers/ocm-agent")
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spokes := []*harness.Cluster{
 		harness.WithNode(t, "cluster1", map[string]string{"ocm-agent": agent}), harness.WithNode(t, "cluster2", map[string]string{"ocm-agent": agent}),
 	}
 	kubeconfig(t, hub, spokes[0], spokes[1])
-	does := func(stdin, line string) said {
+	t.Chdir(t.TempDir())
+	does := func(name, line string) {
 		t.Helper()
-		got := runWith(t, stdin, append(strings.Fields(line), "--context", "hub")...)
-		require.Zero(t, got.code, line)
-		return got
+		stdin := strings.ReplaceAll(configMap, "greeting", "greeting-of-"+name)
+		require.Zero(t, runWith(t, stdin, append(strings.Fields(line), "--context", "hub")...).code, line)
 	}
-	does("", "hub init --timeout 90s")
+	does("", "hub init")
 	for _, c := range spokes {
-		require.Zero(t, run(t, "join", c.Name, "--context", c.Name, "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+		require.Zero(t, run(t, "join", c.Name, "--context", c.Name, "--hub-context", "hub", "--accept").code)
 	}
-	named := func(name string) string { return strings.ReplaceAll(configMap, "greeting", name) }
 	does("", "clusterset create fleet")
 	does("", "clusterset add fleet -c cluster1,cluster2")
 	typeLine(t, "kubectl create namespace apps --context hub")
 	does("", "clusterset bind fleet -n apps")
 	does("", "placement create everywhere -n apps")
-	does(named("greeting-of-one"), "work apply one -f - -c cluster1 --wait --timeout 60s")
-	does(named("greeting-of-set"), "work apply set -f - --placement apps/everywhere --wait --timeout 60s")
-	does(named("greeting-of-addon"), "addon create hello -f -")
-	does("", "addon enable hello --placement apps/everywhere --wait --timeout 60s")
+	does("one", "work apply one -f - -c cluster1 --wait")
+	does("set", "work apply set -f - --placement apps/everywhere --wait")
+	does("addon", "addon create hello -f -")
+	does("", "addon enable hello --placement apps/everywhere")
+	available := func() {
+		for _, c := range spokes {
+			until(t, func() error { return isAvailable(t, hub, c.Name) })
+		}
+	}
+	available()
 	before := versions(t, spokes)
 	require.Len(t, before, 5)
 
-	file := filepath.Join(t.TempDir(), "hub.jsonl")
-	does("", "hub backup "+file)
-	info, err := os.Stat(file)
+	var sections []string
+	for _, section := range strings.Split(string(guide), "\n## ")[1:] {
+		name, text, _ := strings.Cut(section, "\n")
+		blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(text, -1)
+		if len(blocks) == 0 {
+			continue
+		}
+		sections = append(sections, name)
+		if anew := strings.HasSuffix(name, "another CA or address"); strings.HasPrefix(name, "The hub is lost") {
+			require.NoError(t, hub.Playground.Replace(t.Context(), anew))
+			hub.Config = hub.Playground.Config
+		}
+		for line := range strings.Lines(blocks[0][1]) {
+			typeLine(t, strings.TrimSpace(line))
+		}
+		does("", "work wait one -c cluster1")
+		does("", "work wait --placement apps/everywhere")
+		available()
+		require.Equal(t, before, versions(t, spokes), name)
+	}
+	require.Equal(t, []string{"Save", "The hub is lost: restore it with the same CA", "The hub is lost: restore it with another CA or address"}, sections)
+
+	// The hub still decides: what a placement no longer selects leaves its cluster.
+	does("", "clusterset drop fleet -c cluster2 --yes")
+	until(t, func() error {
+		if now := versions(t, spokes); now["cluster2/greeting-of-set"] != "" || now["cluster2/greeting-of-addon"] != "" {
+			return errors.New("it has not left the cluster")
+		}
+		return nil
+	})
+	info, err := os.Stat("hub.jsonl")
 	require.NoError(t, err)
-	require.Zero(t, info.Mode().Perm()&0o077)
-	lose(t, hub)
-	refused := run(t, "hub", "restore", file, "--context", "hub")
-	require.Equal(t, 6, refused.code)
-	does("", "hub init --timeout 90s")
-	planned := does("", "hub restore --dry-run "+file)
-	require.Contains(t, planned.out, "ManagedCluster")
-	does("", "hub restore --timeout 120s "+file)
-	does("", "hub restore --timeout 60s "+file)
-	does("", "work wait one -c cluster1 --timeout 60s")
-	does("", "addon status hello")
-	require.Equal(t, before, versions(t, spokes))
+	require.Zero(t, info.Mode().Perm()&0o077, "others can read it")
 }
 
 // versions returns UID and resourceVersion of everything that works and add-ons have applied.
@@ -82,15 +116,165 @@ func versions(t *testing.T, spokes []*harness.Cluster) map[string]string {
 	return out
 }
 
-// lose starts a cluster again with an empty store.
-func lose(t *testing.T, c *harness.Cluster) {
+// isAvailable returns why the add-on is not available on a cluster.
+func isAvailable(t *testing.T, hub *harness.Cluster, cluster string) error {
 	t.Helper()
-	all := []playground.Component{playground.ProcessNode, playground.ControllerManager, playground.APIServer, playground.Etcd}
-	for _, component := range all {
-		require.NoError(t, c.Playground.Kill(component))
+	addOn, err := hub.Dynamic(t).Resource(instances).Namespace(cluster).Get(t.Context(), "hello", metav1.GetOptions{})
+	if err == nil && !fleet.ConditionTrue(addOn, "Available") {
+		err = fmt.Errorf("add-on hello on %s: %v", cluster, addOn.Object["status"])
 	}
-	require.NoError(t, os.RemoveAll(filepath.Join(c.Playground.Dir, "etcd")))
-	for i := len(all) - 1; i >= 0; i-- {
-		require.NoError(t, c.Playground.Restart(t.Context(), all[i]))
+	return err
+}
+
+// hubObjects are what a small hub has: each owner comes before what it owns, except that the add-on
+// of the cluster is restored before its ClusterManagementAddOn. An application owns the work.
+const hubObjects = `
+{apiVersion: v1, kind: Namespace, metadata: {name: c1, labels: {open-cluster-management.io/cluster-name: c1}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: apps, labels: {team: web}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: login, namespace: apps}, stringData: {password: swordfish}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: other, namespace: apps}, stringData: {password: trout}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: c1, labels: {env: prod}, annotations: {note: mine}},
+  spec: {hubAcceptsClient: true, taints: [{key: a, value: b, effect: NoSelect}]},
+  status: {conditions: [{type: ManagedClusterConditionAvailable, status: "True", reason: A, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: c2}, spec: {hubAcceptsClient: false}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: p, namespace: apps}, spec: {}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: p-decision-1, namespace: apps, OWNER: Placement},
+  status: {decisions: [{clusterName: c1, reason: ""}]}}
+---
+{apiVersion: addon.open-cluster-management.io/v1alpha1, kind: ClusterManagementAddOn, metadata: {name: a}, spec: {installStrategy: {type: Manual}}}
+---
+{apiVersion: addon.open-cluster-management.io/v1alpha1, kind: ManagedClusterAddOn, metadata: {name: a, namespace: c1, OWNER: ClusterManagementAddOn}, spec: {},
+  status: {namespace: agents}}
+---
+{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: w, namespace: c1, OWNER: ManagedClusterAddOn},
+  spec: {workload: {manifests: [{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}, stringData: {a: b}}]}}}
+---
+{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: s, namespace: apps, OWNER: ConfigMap},
+  spec: {placementRefs: [{name: p}], manifestWorkTemplate: {workload: {manifests: []}}}}
+`
+
+// small creates hubObjects, with the UIDs of their owners.
+func small(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	owners := map[string]*unstructured.Unstructured{"ConfigMap": object("v1", "ConfigMap", "", "gone", map[string]any{"metadata": map[string]any{"uid": "u"}})}
+	owners["ConfigMap"].SetUID("u")
+	for _, document := range strings.Split(hubObjects, "---\n") {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
+		if kind, found, _ := unstructured.NestedString(u.Object, "metadata", "OWNER"); found {
+			unstructured.RemoveNestedField(u.Object, "metadata", "OWNER")
+			o := owners[kind]
+			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: o.GetAPIVersion(), Kind: kind, Name: o.GetName(), UID: o.GetUID()}})
+		}
+		api, status := client.Resource(resourceOf(u)).Namespace(u.GetNamespace()), u.Object["status"]
+		live, err := api.Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+		owners[u.GetKind()] = live
+		if status != nil {
+			live.Object["status"] = status
+			_, err = api.UpdateStatus(t.Context(), live, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
 	}
+}
+
+// TestARestoreIsRepeatedAndRefused restores onto an API server without a hub's process, so that the
+// test sees what each step leaves.
+func TestARestoreIsRepeatedAndRefused(t *testing.T) {
+	hub, second := harness.Fresh(t, "hub"), harness.Fresh(t, "second")
+	kubeconfig(t, hub, second)
+	t.Chdir(t.TempDir())
+	source := asHub(t, hub)
+	small(t, source)
+	saved := run(t, "hub", "backup", "hub.jsonl", "--context", "hub", "--include-secrets", "apps/login")
+	require.Zero(t, saved.code)
+	require.Contains(t, saved.err, "manifests of 1 work hold Secrets")
+	text, err := os.ReadFile("hub.jsonl")
+	require.NoError(t, err)
+	require.NotContains(t, string(text), `"other"`, "a Secret that nobody named")
+	require.NoError(t, source.Resource(clusters).Delete(t.Context(), "c2", metav1.DeleteOptions{}))
+	require.Zero(t, run(t, "hub", "backup", "other.jsonl", "--context", "hub").code)
+	restores := func(code int, want string, words ...string) {
+		t.Helper()
+		got := run(t, append([]string{"hub", "restore", "--context", "second"}, words...)...)
+		require.Equal(t, code, got.code)
+		require.Contains(t, got.out+got.err, want)
+	}
+
+	restores(6, "is not a hub", "hub.jsonl")
+	target := asHub(t, second)
+	require.NoError(t, os.WriteFile("cut.jsonl", text[:len(text)/2], 0o600))
+	restores(6, "the backup is broken", "cut.jsonl")
+	deployed := func(version string) {
+		_, err := target.Resource(deployments).Namespace("open-cluster-management").Patch(t.Context(), "cluster-manager", types.JSONPatchType,
+			[]byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/ocm-hub:`+version+`"}]`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	deployed("v0.0.1")
+	restores(6, "the hub is older than the backup", "hub.jsonl")
+	deployed("v99.0.0")
+	_, err = target.Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	restores(6, "it has ManagedCluster there", "hub.jsonl")
+	restores(0, "ManagedCluster", "hub.jsonl", "--merge", "--dry-run")
+	require.NoError(t, target.Resource(clusters).Delete(t.Context(), "there", metav1.DeleteOptions{}))
+
+	// Clusters have not returned: placements keep what they had selected.
+	restores(4, "c1 have not returned", "hub.jsonl", "--timeout", "5s")
+	isHeld(t, target)
+	restores(6, "the restore of another backup is not finished", "other.jsonl")
+
+	// What is missing is created, what is there is kept.
+	require.NoError(t, target.Resource(works).Namespace("c1").Delete(t.Context(), "w", metav1.DeleteOptions{}))
+	restores(0, "1 placement keeps what it selected", "hub.jsonl", "--wait=false")
+	isHeld(t, target)
+	restores(0, "hub restored", "hub.jsonl", "--release")
+	placement, err := target.Resource(placements).Namespace("apps").Get(t.Context(), "p", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, placement.GetAnnotations())
+	restores(0, "(unchanged)", "hub.jsonl")
+	restores(6, "is not empty", "other.jsonl")
+}
+
+// isHeld requires that everything of hubObjects is there, and that the placement is frozen.
+func isHeld(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	get := func(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+		t.Helper()
+		u, err := client.Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		return u
+	}
+	cluster := get(clusters, "", "c1")
+	require.Equal(t, map[string]string{"note": "mine"}, cluster.GetAnnotations())
+	require.Equal(t, "prod", cluster.GetLabels()["env"])
+	require.Equal(t, true, cluster.Object["spec"].(map[string]any)["hubAcceptsClient"])
+	require.Len(t, cluster.Object["spec"].(map[string]any)["taints"], 1)
+	require.NotContains(t, cluster.Object, "status", "its agent reports it again")
+	require.Equal(t, false, get(clusters, "", "c2").Object["spec"].(map[string]any)["hubAcceptsClient"])
+	require.Equal(t, "web", get(namespaces, "", "apps").GetLabels()["team"])
+	require.NotEmpty(t, get(secrets, "apps", "login").Object["data"])
+	_, err := client.Resource(secrets).Namespace("apps").Get(t.Context(), "other", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+
+	placement := get(placements, "apps", "p")
+	require.Equal(t, "true", placement.GetAnnotations()[clusterv1beta1.AnnotationSchedulingDisable])
+	decision := get(clusterv1beta1.GroupVersion.WithResource("placementdecisions"), "apps", "p-decision-1")
+	require.NotEmpty(t, decision.Object["status"])
+	addOn := get(instances, "c1", "a")
+	require.NotEmpty(t, addOn.Object["status"])
+	for owned, owner := range map[*unstructured.Unstructured]*unstructured.Unstructured{
+		decision: placement, addOn: get(registrations, "", "a"), get(works, "c1", "w"): addOn,
+	} {
+		require.Len(t, owned.GetOwnerReferences(), 1, owned.GetKind())
+		require.Equal(t, owner.GetUID(), owned.GetOwnerReferences()[0].UID, owned.GetKind())
+	}
+	require.Empty(t, get(workSets, "apps", "s").GetOwnerReferences(), "its owner is not in the backup")
 }
