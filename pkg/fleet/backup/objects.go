@@ -117,13 +117,27 @@ func (r *restorer) patch(ctx context.Context, k kind, live *unstructured.Unstruc
 	return err
 }
 
+// unhold undoes hold in a backup that is made before a restore has finished.
+func unhold(u *unstructured.Unstructured) {
+	annotations := u.GetAnnotations()
+	if annotations[operatorv1.AnnotationHeldByRestore] != "true" {
+		return
+	}
+	delete(annotations, operatorv1.AnnotationHeldByRestore)
+	if u.GetKind() == kindCluster {
+		_ = unstructured.SetNestedField(u.Object, true, "spec", "hubAcceptsClient") // a cluster has a spec
+	} else {
+		delete(annotations, clusterv1beta1.AnnotationSchedulingDisable)
+	}
+	u.SetAnnotations(annotations)
+}
+
 // hold keeps a cluster from being accepted, and a placement from being evaluated.
 func hold(u *unstructured.Unstructured) {
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	delete(annotations, operatorv1.AnnotationHeldByRestore)
 	switch accepted, _, _ := unstructured.NestedBool(u.Object, "spec", "hubAcceptsClient"); {
 	case u.GetKind() == kindCluster && accepted:
 		_ = unstructured.SetNestedField(u.Object, false, "spec", "hubAcceptsClient") // the field exists

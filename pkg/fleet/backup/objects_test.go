@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,6 +86,10 @@ func TestClustersAndPlacementsAreHeld(t *testing.T) {
 		got := object(t, tc.text)
 		hold(got)
 		require.Equal(t, object(t, tc.want).Object, got.Object, name)
+		unhold(got)
+		was := object(t, tc.text)
+		require.Equal(t, was.Object["spec"], got.Object["spec"], name)
+		require.True(t, maps.Equal(was.GetAnnotations(), got.GetAnnotations()), name)
 	}
 }
 

@@ -182,6 +182,8 @@ func (s *saver) save(k kind, u *unstructured.Unstructured) error {
 	switch k.name {
 	case kindNamespace:
 		delete(u.Object, "spec")
+	case kindCluster, kindPlacement:
+		unhold(u)
 	case kindWork:
 		s.result.Secret += secretsOf(u)
 	case kindAddOn, kindManagementAddOn:

@@ -80,8 +80,9 @@ func TestTheBackUpGuide(t *testing.T) {
 		for line := range strings.Lines(blocks[0][1]) {
 			typeLine(t, strings.TrimSpace(line))
 		}
-		does("", "work wait one -c cluster1")
-		does("", "work wait --placement apps/everywhere")
+		for _, c := range spokes {
+			until(t, func() error { return areApplied(t, hub, c.Name) })
+		}
 		available()
 		require.Equal(t, before, versions(t, spokes), name)
 	}
@@ -114,6 +115,21 @@ func versions(t *testing.T, spokes []*harness.Cluster) map[string]string {
 		}
 	}
 	return out
+}
+
+// areApplied returns which work of a cluster its agent has not reported as applied.
+func areApplied(t *testing.T, hub *harness.Cluster, cluster string) error {
+	t.Helper()
+	list, err := hub.Dynamic(t).Resource(works).Namespace(cluster).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) < 2 {
+		return fmt.Errorf("works are missing on %s: %w", cluster, err)
+	}
+	for i := range list.Items {
+		if !fleet.ConditionTrue(&list.Items[i], "Applied") {
+			return fmt.Errorf("%s is not applied", fleet.Describe(&list.Items[i]))
+		}
+	}
+	return nil
 }
 
 // isAvailable returns why the add-on is not available on a cluster.
@@ -174,12 +190,15 @@ func small(t *testing.T, client dynamic.Interface) {
 			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: o.GetAPIVersion(), Kind: kind, Name: o.GetName(), UID: o.GetUID()}})
 		}
 		api, status := client.Resource(resourceOf(u)).Namespace(u.GetNamespace()), u.Object["status"]
-		live, err := api.Create(t.Context(), u, metav1.CreateOptions{})
-		require.NoError(t, err)
+		var live *unstructured.Unstructured
+		until(t, func() (err error) {
+			live, err = api.Create(t.Context(), u, metav1.CreateOptions{})
+			return err // kinds are served one after the other
+		})
 		owners[u.GetKind()] = live
 		if status != nil {
 			live.Object["status"] = status
-			_, err = api.UpdateStatus(t.Context(), live, metav1.UpdateOptions{})
+			_, err := api.UpdateStatus(t.Context(), live, metav1.UpdateOptions{})
 			require.NoError(t, err)
 		}
 	}
