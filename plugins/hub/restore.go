@@ -78,7 +78,7 @@ func (o *RestoreOptions) Run(ctx context.Context) error {
 	result, err := backup.Restore(ctx, backup.RestoreOptions{Common: o.Common(u, p.Step), Hub: c, File: file, Merge: o.Merge, Release: o.Release})
 	p.Close()
 	if result.Owners > 0 {
-		u.Warn("%s of objects are not in the backup: these objects have lost them", ui.Many(result.Owners, "owner"))
+		u.Warn("%s not in the backup: objects that had such an owner have none now", fleet.AreMany(result.Owners, "owner"))
 	}
 	if err != nil {
 		return err

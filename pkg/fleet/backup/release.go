@@ -25,7 +25,7 @@ func (r *restorer) accept(ctx context.Context) error {
 	r.run.Step("accepting clusters")
 	n, err := r.letGo(ctx, kindCluster, map[string]any{"spec": map[string]any{"hubAcceptsClient": true}})
 	if err == nil {
-		r.run.Done(fleet.AreMany(n, "cluster"))
+		r.run.Done(fleet.AreMany(n, "cluster") + " accepted now")
 	}
 	return err
 }

@@ -189,11 +189,13 @@ func small(t *testing.T, client dynamic.Interface) {
 			o := owners[kind]
 			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: o.GetAPIVersion(), Kind: kind, Name: o.GetName(), UID: o.GetUID()}})
 		}
-		api, status := client.Resource(resourceOf(u)).Namespace(u.GetNamespace()), u.Object["status"]
+		api, status := client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()), u.Object["status"]
 		var live *unstructured.Unstructured
 		until(t, func() (err error) {
-			live, err = api.Create(t.Context(), u, metav1.CreateOptions{})
-			return err // kinds are served one after the other
+			if live, err = api.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("%s: %w", fleet.Describe(u), err) // kinds are served one after the other
+			}
+			return nil
 		})
 		owners[u.GetKind()] = live
 		if status != nil {
@@ -211,7 +213,13 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	kubeconfig(t, hub, second)
 	t.Chdir(t.TempDir())
 	source := asHub(t, hub)
+	deployed := func(client dynamic.Interface, version string) {
+		_, err := client.Resource(deployments).Namespace("open-cluster-management").Patch(t.Context(), "cluster-manager", types.JSONPatchType,
+			[]byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/ocm-hub:`+version+`"}]`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
 	small(t, source)
+	deployed(source, "v1.0.0")
 	saved := run(t, "hub", "backup", "hub.jsonl", "--context", "hub", "--include-secrets", "apps/login")
 	require.Zero(t, saved.code)
 	require.Contains(t, saved.err, "manifests of 1 work hold Secrets")
@@ -231,14 +239,9 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	target := asHub(t, second)
 	require.NoError(t, os.WriteFile("cut.jsonl", text[:len(text)/2], 0o600))
 	restores(6, "the backup is broken", "cut.jsonl")
-	deployed := func(version string) {
-		_, err := target.Resource(deployments).Namespace("open-cluster-management").Patch(t.Context(), "cluster-manager", types.JSONPatchType,
-			[]byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/ocm-hub:`+version+`"}]`), metav1.PatchOptions{})
-		require.NoError(t, err)
-	}
-	deployed("v0.0.1")
+	deployed(target, "v0.9.0")
 	restores(6, "the hub is older than the backup", "hub.jsonl")
-	deployed("v99.0.0")
+	deployed(target, "v1.0.1")
 	_, err = target.Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
 	restores(6, "it has ManagedCluster there", "hub.jsonl")
