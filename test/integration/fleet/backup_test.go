@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ import (
 // at its address with the same certificate authority, then with another one. Not one object on the
 // clusters is written.
 func TestTheBackUpGuide(t *testing.T) {
+	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/backup.md")
 	require.NoError(t, err)
 	agent := harness.Program(t, "controllers/ocm-agent")
@@ -37,7 +39,7 @@ func TestTheBackUpGuide(t *testing.T) {
 		harness.WithNode(t, "cluster1", map[string]string{"ocm-agent": agent}), harness.WithNode(t, "cluster2", map[string]string{"ocm-agent": agent}),
 	}
 	kubeconfig(t, hub, spokes[0], spokes[1])
-	t.Chdir(t.TempDir())
+	file := filepath.Join(t.TempDir(), "hub.jsonl")
 	does := func(name, line string) {
 		t.Helper()
 		stdin := strings.ReplaceAll(configMap, "greeting", "greeting-of-"+name)
@@ -76,9 +78,10 @@ func TestTheBackUpGuide(t *testing.T) {
 		if anew := strings.HasSuffix(name, "another CA or address"); strings.HasPrefix(name, "The hub is lost") {
 			require.NoError(t, hub.Playground.Replace(t.Context(), anew))
 			hub.Config = hub.Playground.Config
+			kubeconfig(t, hub, spokes[0], spokes[1])
 		}
 		for line := range strings.Lines(blocks[0][1]) {
-			typeLine(t, strings.TrimSpace(line))
+			typeLine(t, strings.Replace(strings.TrimSpace(line), "hub.jsonl", file, 1))
 		}
 		for _, c := range spokes {
 			until(t, func() error { return areApplied(t, hub, c.Name) })
@@ -96,7 +99,7 @@ func TestTheBackUpGuide(t *testing.T) {
 		}
 		return nil
 	})
-	info, err := os.Stat("hub.jsonl")
+	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Zero(t, info.Mode().Perm()&0o077, "others can read it")
 }
@@ -209,9 +212,11 @@ func small(t *testing.T, client dynamic.Interface) {
 // TestARestoreIsRepeatedAndRefused restores onto an API server without a hub's process, so that the
 // test sees what each step leaves.
 func TestARestoreIsRepeatedAndRefused(t *testing.T) {
+	t.Parallel()
 	hub, second := harness.Fresh(t, "hub"), harness.Fresh(t, "second")
 	kubeconfig(t, hub, second)
-	t.Chdir(t.TempDir())
+	folder := t.TempDir()
+	file, cut, other := filepath.Join(folder, "hub.jsonl"), filepath.Join(folder, "cut.jsonl"), filepath.Join(folder, "other.jsonl")
 	source := asHub(t, hub)
 	deployed := func(client dynamic.Interface, version string) {
 		_, err := client.Resource(deployments).Namespace("open-cluster-management").Patch(t.Context(), "cluster-manager", types.JSONPatchType,
@@ -220,14 +225,14 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	}
 	small(t, source)
 	deployed(source, "v1.0.0")
-	saved := run(t, "hub", "backup", "hub.jsonl", "--context", "hub", "--include-secrets", "apps/login")
+	saved := run(t, "hub", "backup", file, "--context", "hub", "--include-secrets", "apps/login")
 	require.Zero(t, saved.code)
 	require.Contains(t, saved.err, "manifests of 1 work hold Secrets")
-	text, err := os.ReadFile("hub.jsonl")
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `"other"`, "a Secret that nobody named")
 	require.NoError(t, source.Resource(clusters).Delete(t.Context(), "c2", metav1.DeleteOptions{}))
-	require.Zero(t, run(t, "hub", "backup", "other.jsonl", "--context", "hub").code)
+	require.Zero(t, run(t, "hub", "backup", other, "--context", "hub").code)
 	restores := func(code int, want string, words ...string) {
 		t.Helper()
 		got := run(t, append([]string{"hub", "restore", "--context", "second"}, words...)...)
@@ -235,34 +240,34 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 		require.Contains(t, got.out+got.err, want)
 	}
 
-	restores(6, "is not a hub", "hub.jsonl")
+	restores(6, "is not a hub", file)
 	target := asHub(t, second)
-	require.NoError(t, os.WriteFile("cut.jsonl", text[:len(text)/2], 0o600))
-	restores(6, "the backup is broken", "cut.jsonl")
+	require.NoError(t, os.WriteFile(cut, text[:len(text)/2], 0o600))
+	restores(6, "the backup is broken", cut)
 	deployed(target, "v0.9.0")
-	restores(6, "the hub is older than the backup", "hub.jsonl")
+	restores(6, "the hub is older than the backup", file)
 	deployed(target, "v1.0.1")
 	_, err = target.Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil), metav1.CreateOptions{})
 	require.NoError(t, err)
-	restores(6, "it has ManagedCluster there", "hub.jsonl")
-	restores(0, "ManagedCluster", "hub.jsonl", "--merge", "--dry-run")
+	restores(6, "it has ManagedCluster there", file)
+	restores(0, "ManagedCluster", file, "--merge", "--dry-run")
 	require.NoError(t, target.Resource(clusters).Delete(t.Context(), "there", metav1.DeleteOptions{}))
 
 	// Clusters have not returned: placements keep what they had selected.
-	restores(4, "c1 have not returned", "hub.jsonl", "--timeout", "5s")
+	restores(4, "c1 have not returned", file, "--timeout", "5s")
 	isHeld(t, target)
-	restores(6, "the restore of another backup is not finished", "other.jsonl")
+	restores(6, "the restore of another backup is not finished", other)
 
 	// What is missing is created, what is there is kept.
 	require.NoError(t, target.Resource(works).Namespace("c1").Delete(t.Context(), "w", metav1.DeleteOptions{}))
-	restores(0, "1 placement keeps what it selected", "hub.jsonl", "--wait=false")
+	restores(0, "1 placement keeps what it selected", file, "--wait=false")
 	isHeld(t, target)
-	restores(0, "hub restored", "hub.jsonl", "--release")
+	restores(0, "hub restored", file, "--release")
 	placement, err := target.Resource(placements).Namespace("apps").Get(t.Context(), "p", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, placement.GetAnnotations())
-	restores(0, "(unchanged)", "hub.jsonl")
-	restores(6, "is not empty", "other.jsonl")
+	restores(0, "(unchanged)", file)
+	restores(6, "is not empty", other)
 }
 
 // isHeld requires that everything of hubObjects is there, and that the placement is frozen.
