@@ -12,8 +12,8 @@ import (
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{
 		Use:   "hub",
-		Short: "Install, inspect, back up and remove the hub",
+		Short: "Install, upgrade, inspect, back up and remove the hub",
 	})
-	cmd.AddCommand(newInit(f), newStatus(f), newToken(f), newBackup(f), newRestore(f), newClean(f))
+	cmd.AddCommand(newInit(f), newUpgrade(f), newStatus(f), newToken(f), newBackup(f), newRestore(f), newClean(f))
 	return cmd
 }

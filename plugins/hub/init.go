@@ -33,6 +33,9 @@ type InitOptions struct {
 	Replicas int32
 	// AddOnRights are the rights of the add-on manager: default or narrow; empty keeps them.
 	AddOnRights string
+	// Adopt takes the hub over from the operator of another distribution, and Plan shows what
+	// that changes.
+	Adopt, Plan bool
 	// ListImages prints the images and does nothing else.
 	ListImages bool
 	// Bootstrap prints a join command with a bootstrap token at the end.
@@ -51,7 +54,8 @@ func newInit(f *options.Factory) *cobra.Command {
 		when the hub answers, and can be repeated after any failure.`),
 		Example: options.Example(`
 		kubectl ocm hub init --context hub
-		kubectl ocm hub init --context hub --dry-run | kubectl apply -f -`),
+		kubectl ocm hub init --context hub --dry-run | kubectl apply -f -
+		kubectl ocm hub init --context hub --adopt --plan`),
 		Args: options.Args(0, 0, "init"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
@@ -72,6 +76,8 @@ func newInit(f *options.Factory) *cobra.Command {
 		&o.AddOnRights, "addon-rights", "",
 		"what the hub may grant to agents of add-ons: default, which their charts expect, or narrow; without the flag it stays as it is",
 	)
+	flags.BoolVar(&o.Adopt, "adopt", false, "take the hub over from the operator of another distribution; clusters and works notice nothing")
+	flags.BoolVar(&o.Plan, "plan", false, "with --adopt: show what happens to each object, and change nothing")
 	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that the hub and agents run, and do nothing else")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "create a bootstrap token and print the join command")
 	flags.Lookup("use-bootstrap-token").Hidden = true
@@ -89,6 +95,14 @@ func (o *InitOptions) Validate() error {
 	}
 	if o.AddOnRights != "" && o.AddOnRights != hub.AddOnRightsDefault && o.AddOnRights != hub.AddOnRightsNarrow {
 		return options.Usage(fmt.Sprintf("wrong value %q for --addon-rights", o.AddOnRights), "use default or narrow")
+	}
+	switch {
+	case o.Plan && !o.Adopt:
+		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what init would change")
+	case o.Adopt && o.Diff:
+		return options.Usage("--adopt cannot be combined with --diff", "use --plan: it shows what happens to each object")
+	case o.Adopt && len(o.Gates)+len(o.AutoAccept) > 0:
+		return options.Usage("--adopt keeps the settings of the hub", "leave --feature-gates and --auto-accept out, and run hub init again afterwards")
 	}
 	if o.Replicas < 1 {
 		return options.Usage(fmt.Sprintf("a hub cannot have %d replicas", o.Replicas), "for example --replicas 2; kubectl ocm hub clean removes the hub")
@@ -120,8 +134,13 @@ func (o *InitOptions) Run(ctx context.Context) error {
 	}
 	u.Note("hub: %s", c)
 	p := u.Progress()
-	result, err := hub.Init(ctx, hub.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
-		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights})
+	wanted := hub.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
+		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights}
+	if o.Adopt {
+		defer p.Close()
+		return o.adopt(ctx, p.Close, wanted)
+	}
+	result, err := hub.Init(ctx, wanted)
 	p.Close()
 	if err != nil {
 		return o.Diffed(err)

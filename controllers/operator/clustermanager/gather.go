@@ -50,7 +50,8 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	}
 	s.Installed = c.installed
 	for _, d := range c.leading.split.List() {
-		if d.available > 0 {
+		// Webhooks decide nothing: those of a hub that is taken over answer until ours do.
+		if d.available > 0 && !strings.HasSuffix(d.name, "-webhook") {
 			s.Split = append(s.Split, d.name)
 		}
 	}

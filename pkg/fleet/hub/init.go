@@ -58,6 +58,9 @@ type InitOptions struct {
 	// AddOnRights are the rights of the add-on manager: AddOnRightsDefault or
 	// AddOnRightsNarrow; empty keeps the current ones.
 	AddOnRights string
+	// TakeOver ends what another distribution runs of the same hub. It is called when our
+	// process is installed, before Init waits for the hub; nil refuses such a hub.
+	TakeOver func(context.Context, *fleet.Run) error
 }
 
 // Rights of the add-on manager: those that charts of add-ons rely on, or only what it needs
@@ -114,7 +117,15 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	}
 	result.Action = initAction(result.Items)
 	r.Done(fmt.Sprintf("%d objects, %s", len(result.Items), result.Action))
-	if o.Reads() || !o.Wait {
+	if o.Reads() {
+		return result, nil
+	}
+	if o.TakeOver != nil {
+		if err := o.TakeOver(ctx, r); err != nil {
+			return result, r.Fail(err)
+		}
+	}
+	if !o.Wait {
 		return result, nil
 	}
 	if err := o.wait(ctx, r); err != nil {
@@ -211,9 +222,8 @@ func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstru
 	}
 	if live != nil {
 		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
-		wanted, _, _ := unstructured.NestedMap(u.Object, "spec")
 		u = u.DeepCopy()
-		u.Object["spec"] = write.Overlay(wanted, spec)
+		u.Object["spec"] = spec
 	}
 	if len(o.FeatureGates)+len(o.AutoAccept) == 0 {
 		return u, nil

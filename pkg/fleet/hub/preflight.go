@@ -83,13 +83,16 @@ func (o *InitOptions) checkNamespaces(ctx context.Context) error {
 
 // checkOther refuses a hub that another operator runs.
 func (o *InitOptions) checkOther(ctx context.Context) error {
+	if o.TakeOver != nil {
+		return nil
+	}
 	d, err := Deployment(ctx, o.Hub)
 	if err != nil {
 		return err
 	}
 	if OthersHub(d) {
 		return fleet.Refuse(o.Hub.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+ImageOf(d),
-			UseHub.On(o.Hub))
+			Adopt.On(o.Hub))
 	}
 	split, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.Deployments, Namespace: operatorv1.NamespaceHub})
 	if err != nil {
@@ -178,6 +181,11 @@ func (o *InitOptions) clusterInfo(ctx context.Context) ([]*unstructured.Unstruct
 	}
 	info.Object["data"] = map[string]any{"kubeconfig": string(text)}
 	return append(infoRights(), info), nil
+}
+
+// PublishedObjects names what Init publishes where the hub does not do that itself yet.
+func PublishedObjects() []*unstructured.Unstructured {
+	return append(infoRights(), labelled(fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, trust.ClusterInfoNamespace, trust.ClusterInfoName)))
 }
 
 func infoRights() []*unstructured.Unstructured {

@@ -135,22 +135,15 @@ func (j *join) stopOthers(ctx context.Context) error {
 		if err != nil {
 			return fleet.Explain("scaling deployment "+d.Namespace+"/"+d.Name+" to zero", j.Spoke, err)
 		}
-		if err := j.awaitDeployment(ctx, d, func(live *appsv1.Deployment) bool {
+		if err := workload.Await(ctx, j.Run, j.Spoke, d, func(live *appsv1.Deployment) bool {
 			return live.Status.ObservedGeneration >= live.Generation && live.Status.Replicas == 0
 		}); err != nil {
 			return err
 		}
 	}
 	for i := range j.others.agents {
-		d := &j.others.agents[i]
 		// Its pods go first, so that two agents never run at once.
-		policy := metav1.DeletePropagationForeground
-		err := j.Spoke.Client.Resource(fleet.Deployments).Namespace(d.Namespace).Delete(ctx, d.Name,
-			metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &d.UID}})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fleet.Explain("removing deployment "+d.Namespace+"/"+d.Name, j.Spoke, err)
-		}
-		if err := j.awaitDeployment(ctx, d, func(live *appsv1.Deployment) bool { return live.UID != d.UID }); err != nil {
+		if err := workload.End(ctx, j.Run, j.Spoke, &j.others.agents[i]); err != nil {
 			return err
 		}
 	}
@@ -159,19 +152,6 @@ func (j *join) stopOthers(ctx context.Context) error {
 	}
 	j.Done("klusterlet/" + j.Klusterlet + " and what works applied stay")
 	return nil
-}
-
-// awaitDeployment waits until a Deployment is gone or as it is wanted.
-func (j *join) awaitDeployment(ctx context.Context, d *appsv1.Deployment, done func(*appsv1.Deployment) bool) error {
-	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Deployments, Namespace: d.Namespace, Name: d.Name, Clock: j.Given.Clock}
-	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
-		if len(items) == 0 {
-			return true, nil
-		}
-		live, err := typed.FromUnstructured[appsv1.Deployment](items[0])
-		return err == nil && done(live), err
-	})
-	return j.TimedOut(ctx, err, "the pods of deployment "+d.Namespace+"/"+d.Name+" to end", nil)
 }
 
 // dropOthersRights removes the rights of the other agent, whose ServiceAccount has the name of

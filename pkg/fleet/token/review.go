@@ -38,30 +38,9 @@ func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
 }
 
 // joinRights are the rights that an agent needs to ask to join.
-var joinRights = []struct {
-	resource schema.GroupVersionResource
-	verbs    []string
-}{
-	{fleet.ManagedClusters, []string{"create", "get"}},
-	{fleet.SigningRequests, []string{"create", "get", "list", "watch"}},
-}
-
-// missingRights returns those of joinRights that the caller does not have.
-func missingRights(ctx context.Context, c *fleet.Cluster) ([]string, error) {
-	var out []string
-	for _, right := range joinRights {
-		for _, verb := range right.verbs {
-			answer, err := review(ctx, c, fleet.AccessReviews, "SelfSubjectAccessReview", map[string]any{"spec": map[string]any{
-				"resourceAttributes": map[string]any{"group": right.resource.Group, "resource": right.resource.Resource, "verb": verb}}})
-			if err != nil {
-				return nil, fmt.Errorf("asking for rights: %w", err)
-			}
-			if allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); !allowed {
-				out = append(out, verb+" "+right.resource.Resource)
-			}
-		}
-	}
-	return out, nil
+var joinRights = []fleet.Right{
+	{Resource: fleet.ManagedClusters, Verbs: []string{"create", "get"}},
+	{Resource: fleet.SigningRequests, Verbs: []string{"create", "get", "list", "watch"}},
 }
 
 // Usable returns why a token cannot be used to join. With onlyReads it sends a read instead of
@@ -78,7 +57,7 @@ func Usable(ctx context.Context, hub *fleet.Cluster, onlyReads bool) error {
 	if err != nil {
 		return Rejected(hub, err)
 	}
-	missing, err := missingRights(ctx, hub)
+	missing, err := fleet.MissingRights(ctx, hub, joinRights)
 	if err != nil {
 		return Rejected(hub, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -67,4 +69,36 @@ func Deployed(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, na
 	return r.TimedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *fleet.Blocker {
 		return Blocker(ctx, c, namespace, name)
 	})
+}
+
+// End deletes Deployments, their pods first, and waits until all are gone: what the pods did has
+// ended by then.
+func End(ctx context.Context, r *fleet.Run, c *fleet.Cluster, all ...*appsv1.Deployment) error {
+	policy := metav1.DeletePropagationForeground
+	for _, d := range all {
+		err := c.Client.Resource(fleet.Deployments).Namespace(d.Namespace).Delete(ctx, d.Name,
+			metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &d.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fleet.Explain("removing deployment "+d.Namespace+"/"+d.Name, c, err)
+		}
+	}
+	for _, d := range all {
+		if err := Await(ctx, r, c, d, func(live *appsv1.Deployment) bool { return live.UID != d.UID }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Await waits until a Deployment whose pods are to end is gone, or as it is wanted.
+func Await(ctx context.Context, r *fleet.Run, c *fleet.Cluster, d *appsv1.Deployment, done func(*appsv1.Deployment) bool) error {
+	q := await.Query{Client: c.Client, Resource: fleet.Deployments, Namespace: d.Namespace, Name: d.Name, Clock: r.Given.Clock}
+	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		if len(items) == 0 {
+			return true, nil
+		}
+		live, err := typed.FromUnstructured[appsv1.Deployment](items[0])
+		return err == nil && done(live), err
+	})
+	return r.TimedOut(ctx, err, "the pods of deployment "+d.Namespace+"/"+d.Name+" to end", nil)
 }

@@ -68,6 +68,18 @@ func (c *Change) Objects(u *ui.UI, changes []fleet.Change) error {
 	return u.Report(t, true)
 }
 
+// Plan prints what an operation will do to each object.
+func (o *Output) Plan(u *ui.UI, kind string, value any, items []fleet.Planned) error {
+	if o.Format.Machine() {
+		return u.Result(o.Format, kind, value, fleet.PlannedNames(items))
+	}
+	t := ui.Table{Heads: []string{"FATE", "OBJECT", "NAMESPACE", "NOTE"}}
+	for _, p := range items {
+		t.Rows = append(t.Rows, []string{string(p.Fate), p.Name(), ui.Dash(p.Object.GetNamespace()), ui.Dash(p.Note)})
+	}
+	return u.Report(t, true)
+}
+
 // side is one object before and after the change.
 type side struct{ name, before, after string }
 

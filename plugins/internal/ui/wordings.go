@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/adopt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/backup"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
@@ -85,10 +86,15 @@ var wordings = map[fleet.RemedyCode]string{
 	workload.ScaleUp:            "kubectl scale -n {{.namespace}} deploy/{{.name}} --replicas=1{{.on}}",
 
 	// Fixes for hubs, their tokens, and how they are reached and trusted.
+	hub.Adopt: "use it as it is (kubectl ocm hub status{{.on}}), or take it over; this shows what that changes: " +
+		"kubectl ocm hub init --adopt --plan{{.on}}",
 	hub.CleanFirst:   "keep it as it is, or remove it first: kubectl ocm hub clean{{.on}}",
 	hub.ReachableHub: "clusters elsewhere need --apiserver-url https://<reachable>",
 	hub.UnjoinFirst:  "kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context {{.hub}}      or add --force",
-	hub.UseHub:       "use it as it is (kubectl ocm hub status{{.on}}), or remove it with the tool that installed it",
+
+	adopt.Install: "kubectl ocm hub init{{.on}}",
+	adopt.RemoveCSV: "delete its Subscription, which kubectl get subscriptions.operators.coreos.com -n {{.namespace}}{{.on}} shows, " +
+		"then kubectl delete clusterserviceversion {{.csv}} -n {{.namespace}}{{.on}}      both leave the hub as it is",
 
 	backup.CleanOrMerge: "name a hub that has just been made; or add --merge: it creates what is missing, and keeps what is there as it is",
 	backup.FinishFirst:  "finish it with its own file; or remove the hub (kubectl ocm hub clean{{.on}}), and make it again",

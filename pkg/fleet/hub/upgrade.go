@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// UpgradeResult is the result of Upgrade.
+type UpgradeResult struct {
+	InitResult
+	// From is the version before.
+	From string `json:"from"`
+}
+
+// Upgrade moves a hub of ours to another release and waits until it is ready. Without an image
+// it takes that of the release from where the current one came. It refuses to go back to an
+// older release, which may not know what a newer one has stored.
+func Upgrade(ctx context.Context, o InitOptions) (UpgradeResult, error) {
+	result := UpgradeResult{InitResult: InitResult{Context: o.Hub.Context, Server: o.Hub.Server(), Version: o.Version, Action: fleet.Unchanged}}
+	d, err := Deployment(ctx, o.Hub)
+	switch {
+	case err != nil:
+		return result, err
+	case d == nil:
+		return result, fleet.NotHub(o.Hub, "there is no deployment "+operatorv1.NamespaceOperator+"/"+operatorv1.DefaultClusterManagerName)
+	case OthersHub(d):
+		return result, fleet.Refuse("the hub of "+o.Hub.String()+" is run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+ImageOf(d),
+			Adopt.On(o.Hub))
+	}
+	result.From = versionOf(d)
+	if isOlder(o.Version, result.From) {
+		return result, fleet.Refuse("the hub of "+o.Hub.String()+" would be downgraded", "it has "+result.From+", and "+o.Version+" is older",
+			fleet.Advice("use "+result.From+" or newer"))
+	}
+	if o.Image == "" {
+		o.Image = repositoryOf(ImageOf(d)) + ":" + o.Version
+	}
+	if o.Replicas == 0 {
+		o.Replicas = max(1, ptr.Deref(d.Spec.Replicas, 1))
+	}
+	result.InitResult, err = Init(ctx, o)
+	return result, err
+}
+
+// versionOf returns the release that a Deployment of ours runs.
+func versionOf(d *appsv1.Deployment) string {
+	if v := d.Annotations[operatorv1.AnnotationVersion]; v != "" {
+		return "v" + strings.TrimPrefix(v, "v")
+	}
+	return TagOf(ImageOf(d))
+}
+
+// isOlder reports whether a release is older than another; what is no release is not.
+func isOlder(a, b string) bool {
+	one, errA := version.ParseSemantic(a)
+	other, errB := version.ParseSemantic(b)
+	return errA == nil && errB == nil && one.LessThan(other)
+}
+
+// repositoryOf returns an image reference without tag and digest.
+func repositoryOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		return image[:i]
+	}
+	return image
+}
