@@ -59,8 +59,8 @@ type Options struct {
 	Layout string
 	// Rejoin moves the cluster from the hub or name that it has joined.
 	Rejoin bool
-	// Adopt takes the cluster over from another distribution.
-	Adopt bool
+	// Adopt takes the cluster over from another distribution, and Plan shows what that changes.
+	Adopt, Plan bool
 	// Replace takes a name whose agent still reports.
 	Replace bool
 
@@ -125,6 +125,7 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
 	flags.BoolVar(&o.Rejoin, "rejoin", false, "move the cluster from the hub or name that it has now")
 	flags.BoolVar(&o.Adopt, "adopt", false, "take the cluster over from the agent of another distribution")
+	flags.BoolVar(&o.Plan, "plan", false, "with --adopt: show what happens to each object, and change nothing")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
 	flags.StringVar(&o.Klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the klusterlet; another name adds an agent for a further hub")
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
@@ -172,6 +173,8 @@ func (o *Options) Validate() error {
 		return options.Usage("--hub-context and a token are given", "leave the token out: one is created on the hub")
 	case o.ClusterSet != "" && o.HubContext == "":
 		return options.Usage("--clusterset needs --hub-context", "a join token may only join the set default")
+	case o.Plan && !o.Adopt:
+		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what join would change")
 	case o.Rights != "default" && o.Rights != "narrow":
 		return options.Usage(fmt.Sprintf("wrong value %q for --agent-rights", o.Rights), "use default or narrow")
 	case !strings.EqualFold(o.Mode, "default"):
@@ -199,10 +202,16 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	wanted.Common = o.Common(u, p.Step)
+	if o.Plan && !wanted.Reads() {
+		wanted.DryRun = fleet.DryRunClient
+	}
 	result, err := join.Run(ctx, *wanted)
 	p.Close()
 	if err != nil {
 		return o.Diffed(err)
+	}
+	if o.Plan {
+		return o.Output.Plan(u, "AdoptionPlan", map[string]any{"cluster": result.Cluster, "hub": result.Hub, "items": result.Plan}, result.Plan)
 	}
 	if done, err := o.Preview(u, "JoinResult", result, result.Items); done || err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -154,10 +155,10 @@ func (j *join) stopOthers(ctx context.Context) error {
 	return nil
 }
 
-// dropOthersRights removes the rights of the other agent, whose ServiceAccount has the name of
-// ours, and the lease that it held. Its operator makes them again on the way back.
-func (j *join) dropOthersRights(ctx context.Context) error {
-	gone := []*unstructured.Unstructured{fleet.Named(leaseKind, j.namespace(), othersLock)}
+// othersRights are the rights of the other agent, whose ServiceAccount has the name of ours, and
+// the lease that it held. Its operator makes them again on the way back.
+func (j *join) othersRights() []*unstructured.Unstructured {
+	out := []*unstructured.Unstructured{fleet.Named(leaseKind, j.namespace(), othersLock)}
 	for _, name := range agent.FormerRights() {
 		name, ok := strings.CutPrefix(name, "open-cluster-management:")
 		if !ok {
@@ -165,17 +166,61 @@ func (j *join) dropOthersRights(ctx context.Context) error {
 		}
 		name = "open-cluster-management:" + strings.Replace(name, operatorv1.DefaultKlusterletName, j.Klusterlet, 1)
 		for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
-			gone = append(gone, fleet.Named(rbacVersion.WithKind(kind), "", name))
+			out = append(out, fleet.Named(rbacVersion.WithKind(kind), "", name))
 		}
 		for _, kind := range []string{"RoleBinding", "Role"} {
-			gone = append(gone, fleet.Named(rbacVersion.WithKind(kind), j.namespace(), name))
+			out = append(out, fleet.Named(rbacVersion.WithKind(kind), j.namespace(), name))
 		}
 	}
-	for _, u := range gone {
+	return out
+}
+
+// dropOthersRights removes the rights of the other agent.
+func (j *join) dropOthersRights(ctx context.Context) error {
+	for _, u := range j.othersRights() {
 		if err := fleet.Remove(ctx, j.Spoke, u); err != nil {
 			return fleet.Explain("removing "+fleet.Describe(u), j.Spoke, err)
 		}
 	}
+	return nil
+}
+
+// plan says what happens to each object of a cluster that is taken over.
+func (j *join) plan(ctx context.Context) error {
+	if !j.Reads() || j.others == nil {
+		return nil
+	}
+	deployment := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	if d := j.others.operator; d != nil {
+		j.result.Plan = append(j.result.Plan, fleet.Planned{Object: fleet.Named(deployment, d.Namespace, d.Name), Fate: fleet.Stopped,
+			Note: "scaled to zero, for the way back"})
+	}
+	for _, d := range j.others.agents {
+		j.result.Plan = append(j.result.Plan, fleet.Planned{Object: fleet.Named(deployment, d.Namespace, d.Name), Fate: fleet.Removed})
+	}
+	for _, u := range j.othersRights() {
+		live, err := write.Live(ctx, j.Spoke, u)
+		if err != nil {
+			return fleet.Explain("reading "+fleet.Describe(u), j.Spoke, err)
+		}
+		if live != nil {
+			j.result.Plan = append(j.result.Plan, fleet.Planned{Object: u, Fate: fleet.Removed})
+		}
+	}
+	for _, p := range fleet.PlannedOf(j.result.Items) {
+		if p.Object.GetKind() == "Klusterlet" {
+			p.Fate, p.Note = fleet.Kept, "labelled as ours"
+		}
+		j.result.Plan = append(j.result.Plan, p)
+	}
+	secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	j.result.Plan = append(j.result.Plan, fleet.Planned{Object: fleet.Named(secret, j.namespace(), operatorv1.SecretHubKubeconfig), Fate: fleet.Kept})
+	works, err := fleet.ListAll(ctx, j.Spoke, fleet.Query{Resource: fleet.AppliedManifestWorks})
+	if err != nil {
+		return fleet.Explain("listing appliedmanifestworks", j.Spoke, err)
+	}
+	all := fleet.Named(fleet.AppliedManifestWorks.GroupVersion().WithKind("AppliedManifestWork"), "", "*")
+	j.result.Plan = append(j.result.Plan, fleet.Planned{Object: all, Fate: fleet.Kept, Note: fleet.Many(len(works), "object") + ", with what they applied"})
 	return nil
 }
 

@@ -91,6 +91,8 @@ type Result struct {
 	Action fleet.Action `json:"action"`
 	// Items are the objects that were applied.
 	Items []fleet.Change `json:"items"`
+	// Plan is what a dry run says of a cluster that is taken over.
+	Plan []fleet.Planned `json:"plan,omitempty"`
 }
 
 // The states of a Result.
@@ -141,7 +143,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.check(); err != nil {
 		return j.result, err
 	}
-	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.register} {
+	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.register} {
 		if err := phase(ctx); err != nil {
 			return j.result, r.Fail(err)
 		}

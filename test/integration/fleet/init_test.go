@@ -4,6 +4,8 @@ package fleet
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,7 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	require.Contains(t, timeout.err, "fix: ")
 
 	foreignParts(t, hub)
+	upgrades(t, hub)
 	early := noNode(t, hub)
 	require.Equal(t, 1, early.code, "it does not wait for what does not come")
 	require.Contains(t, early.err, "0/1 nodes are available")
@@ -76,6 +79,42 @@ func foreignParts(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, d.Spec.Template.Spec.Containers[0].Image, "ocm-hub")
 	require.EqualValues(t, 1, *d.Spec.Replicas)
 	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "unchanged")
+}
+
+// upgrades moves the hub to another release as the guide says, and does not move it back.
+func upgrades(t *testing.T, hub *harness.Cluster) {
+	from := []string{"hub", "init", "--context", "hub", "--wait=false", "--version", "v0.1.0", "--image-registry", "registry.example.org/ocm", "--replicas", "2"}
+	require.Zero(t, run(t, from...).code)
+	image := func() string {
+		u, err := hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management").Get(t.Context(), "cluster-manager", metav1.GetOptions{})
+		require.NoError(t, err)
+		d, err := typed.FromUnstructured[appsv1.Deployment](u)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, *d.Spec.Replicas)
+		return d.Spec.Template.Spec.Containers[0].Image
+	}
+	text, err := os.ReadFile("../../../docs/guides/upgrade.md")
+	require.NoError(t, err)
+	var lines [][]string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "kubectl ocm hub ") {
+			lines = append(lines, append(strings.Fields(line)[2:], "--version", "v0.2.0", "--wait=false"))
+		}
+	}
+	require.Len(t, lines, 2)
+	plan := run(t, lines[0]...)
+	require.Zero(t, plan.code)
+	require.Regexp(t, `replaced +deployment.apps/cluster-manager +open-cluster-management`, plan.out)
+	require.Contains(t, plan.out, "would be upgraded")
+	require.Equal(t, "registry.example.org/ocm/ocm-hub:v0.1.0", image())
+	require.Contains(t, run(t, lines[1]...).out, "from v0.1.0 to v0.2.0 (configured)")
+	require.Equal(t, "registry.example.org/ocm/ocm-hub:v0.2.0", image())
+	require.Contains(t, run(t, lines[1]...).out, "from v0.2.0 to v0.2.0 (unchanged)")
+	older := run(t, "hub", "upgrade", "--context", "hub", "--version", "v0.1.9", "--wait=false")
+	require.Equal(t, 6, older.code)
+	require.Contains(t, older.err, "it has v0.2.0, and v0.1.9 is older")
+	require.Equal(t, "registry.example.org/ocm/ocm-hub:v0.2.0", image())
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--wait=false").code)
 }
 
 // noNode marks the hub's pod as a scheduler does that finds no node for it, and waits for
