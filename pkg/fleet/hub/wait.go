@@ -44,8 +44,8 @@ func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 		return err
 	}
 	r.Done("answers")
-	if on, ok := o.FeatureGates["DefaultClusterSet"]; ok && !on {
-		return nil
+	if wanted, err := o.wantsSets(ctx); err != nil || !wanted {
+		return err
 	}
 	r.Step("cluster sets")
 	if err := o.waitSets(ctx, r); err != nil {
@@ -144,6 +144,18 @@ func (o *InitOptions) waitAdmission(ctx context.Context, r *fleet.Run) error {
 		return &fleet.Blocker{Cause: fmt.Sprintf("%s: %s", faults[0].Title, faults[0].Cause),
 			Fix: o.logs()}
 	})
+}
+
+// wantsSets reports whether the hub makes the sets of every hub.
+func (o *InitOptions) wantsSets(ctx context.Context) (bool, error) {
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	if err != nil {
+		return false, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, o.Hub, err)
+	}
+	c := cm.Spec.RegistrationConfiguration
+	return c == nil || !slices.ContainsFunc(c.FeatureGates, func(g operatorv1.FeatureGate) bool {
+		return g.Feature == "DefaultClusterSet" && g.Mode != operatorv1.FeatureGateModeTypeEnable
+	}), nil
 }
 
 // waitSets waits for the sets of every hub.

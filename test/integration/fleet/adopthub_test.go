@@ -314,6 +314,8 @@ type hubWatch struct {
 	away time.Duration
 	lost string
 	why  error
+	// asked is the number of times that they did not.
+	asked int
 }
 
 func watchHub(t *testing.T, onHub *harness.Cluster) *hubWatch {
@@ -338,6 +340,9 @@ func watchHub(t *testing.T, onHub *harness.Cluster) *hubWatch {
 			}
 			if err := admitted(ctx, client); err == nil {
 				good = time.Now()
+				w.mu.Lock()
+				w.asked++
+				w.mu.Unlock()
 			} else if ctx.Err() == nil {
 				w.mu.Lock()
 				if away := time.Since(good); away > w.away {
@@ -358,6 +363,7 @@ func (w *hubWatch) nothing(t *testing.T) {
 	defer w.mu.Unlock()
 	t.Logf("writes failed for at most %s: %v", w.away, w.why)
 	require.Empty(t, w.lost, "the cluster was not available")
+	require.Greater(t, w.asked, 10)
 	require.Less(t, w.away, 10*time.Second, "writes failed: %v", w.why)
 }
 
