@@ -16,7 +16,7 @@ import (
 // lines has a valid command line for every command with --dry-run.
 var lines = map[string][]string{
 	"hub init":             {"--context", "spoke"},
-	"hub upgrade":          {"--context", "hub"},
+	"hub upgrade":          {"--version", "v0.2.0", "--context", "hub"},
 	"hub token":            {"--context", "hub"},
 	"hub token create":     {"--context", "hub"},
 	"hub token revoke":     {"abc123", "--context", "hub", "--yes"},
