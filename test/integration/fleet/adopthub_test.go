@@ -34,6 +34,7 @@ import (
 // TestAHubIsAdoptedAndGivenBack moves a hub from OCM's operator to ours and back, with the
 // commands of the guide and with runs that die, while a cluster is joined and has works.
 func TestAHubIsAdoptedAndGivenBack(t *testing.T) {
+	t.Parallel()
 	onHub := harness.WithNode(t, "hub", otherHubImages(t))
 	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, onHub, spoke)
