@@ -102,7 +102,7 @@ var wordings = map[fleet.RemedyCode]string{
 	backup.JoinOrRelease: "{{if .cluster}}the hub has another address or CA, so join each of them again: kubectl ocm join {{.cluster}} --context <its context> " +
 		"--hub-context <the hub's context> --accept{{else}}kubectl ocm cluster list{{.on}}      shows why{{end}}; " +
 		"then run the same command again, or go on without them: --release",
-	backup.UpgradeHub: "kubectl ocm hub init --version {{.version}}{{.on}}      then run the same command again",
+	backup.UpgradeHub: "kubectl ocm hub upgrade --version {{.version}}{{.on}}      then run the same command again",
 
 	token.AccountToken:    "kubectl ocm hub token{{.on}}      (a token of the bootstrap service account)",
 	token.BootstrapToken:  "kubectl ocm hub token create --cluster {{.cluster}} --use-bootstrap-token{{.on}}",
