@@ -180,7 +180,7 @@ current-context: x, users: [{name: u, user: ` + user + `}]}`
 	}
 	for user, want := range map[string]string{
 		"{exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [" + marker + "], interactiveMode: Never}}": "exec and auth-provider are refused",
-		"{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}":                                                      "tokenFile names a file",
+		"{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}":                                                      "tokenFile: it names a file",
 		"{as: system:admin, token: hush}": "impersonation",
 	} {
 		s.provision(t, hostile(user))
