@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,14 +99,22 @@ type Options struct {
 	NarrowAddOnRights bool
 	// Importer gives the process the permissions to import clusters of Cluster API.
 	Importer bool
+	// Layout is LayoutCompact or LayoutSplit; empty means LayoutCompact.
+	Layout string
 }
 
-//go:embed manifests/*.yaml
+// Layouts of a hub: one process, or an operator that runs a Deployment for each part.
+const (
+	LayoutCompact = "compact"
+	LayoutSplit   = "split"
+)
+
+//go:embed manifests
 var manifests embed.FS
 
 // order is the order in which the files are applied; the clustermanagers API comes before
-// the last.
-var order = []string{"namespaces", "rbac", "bootstrap", "services", "deployment", "clustermanager"}
+// the Services. The operator's is for the split layout.
+var order = []string{"namespaces", "rbac", "operator", "bootstrap", "services", "deployment", "clustermanager"}
 
 // Objects returns all objects, in the order in which to apply them. The API of the last,
 // the ClusterManager, must be established before it can be applied. Every object carries
@@ -116,6 +125,9 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	}
 	var out []*unstructured.Unstructured
 	for _, file := range order {
+		if file == "operator" && o.Layout != LayoutSplit {
+			continue
+		}
 		if file == "services" {
 			definition, err := crd.Get(CRD)
 			if err != nil {
@@ -128,6 +140,9 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 		out = append(out, objects...)
+	}
+	if o.Layout == LayoutSplit {
+		out = slices.DeleteFunc(out, isOfCompact)
 	}
 	for _, u := range out {
 		if err := o.adapt(u); err != nil {
@@ -147,12 +162,15 @@ func Bootstrap() ([]*unstructured.Unstructured, error) {
 	return out, err
 }
 
+// ImageOf returns the image of a release.
+func ImageOf(version string) string { return repository + ":" + version }
+
 func (o *Options) complete() error {
 	if o.Image == "" && o.Version == "" {
 		return errors.New("preparing the hub: neither image nor version is given")
 	}
 	if o.Image == "" {
-		o.Image = repository + ":" + o.Version
+		o.Image = ImageOf(o.Version)
 	}
 	if o.Replicas < 0 {
 		return fmt.Errorf("preparing the hub: %d replicas: at least 1 is needed", o.Replicas)
@@ -207,6 +225,9 @@ func (o *Options) adaptDeployment(u *unstructured.Unstructured) error {
 	container, ok := containers[0].(map[string]any)
 	if !ok {
 		return errors.New("its container is not an object")
+	}
+	if err := o.chooseLayout(container); err != nil {
+		return err
 	}
 	container["image"] = o.Image
 	if o.ImagePullPolicy != "" {

@@ -138,6 +138,10 @@ const definitions = "[addondeploymentconfigs.addon.open-cluster-management.io ad
 	"manifestworkreplicasets.work.open-cluster-management.io manifestworks.work.open-cluster-management.io " +
 	"placementdecisions.cluster.open-cluster-management.io placements.cluster.open-cluster-management.io]"
 
+// componentDeployments are the Deployments of the split layout.
+const componentDeployments = "[cluster-manager-addon-manager-controller cluster-manager-addon-webhook cluster-manager-placement-controller " +
+	"cluster-manager-registration-controller cluster-manager-registration-webhook cluster-manager-work-controller cluster-manager-work-webhook]"
+
 // addOnManagerRole is the name of the add-on manager's role and its binding.
 const addOnManagerRole = "open-cluster-management:cluster-manager-addon-manager:controller"
 
@@ -242,11 +246,23 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"create /secrets",
 				"create /serviceaccounts",
 				"create /services",
+				"delete rbac.authorization.k8s.io/roles [open-cluster-management:cluster-manager-addon-manager:loops " +
+					"open-cluster-management:cluster-manager-placement:controller open-cluster-management:cluster-manager-registration:controller " +
+					"open-cluster-management:cluster-manager-work:controller]",
+				"get,delete /secrets [open-cluster-management-image-pull-credentials]",
+				"get,delete /serviceaccounts [addon-webhook-sa placement-controller-sa registration-controller-sa registration-webhook-sa " +
+					"work-controller-sa work-webhook-sa]",
+				"get,delete /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook " +
+					"cluster-manager-work-webhook]",
+				"get,delete apps/deployments " + componentDeployments,
+				"get,delete policy/poddisruptionbudgets " + componentDeployments,
 				"get,list,watch /configmaps [admission-clients]",
 				"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
 				"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert " +
 					"registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
+				"list,watch /services",
 				"list,watch apps/deployments",
+				"list,watch policy/poddisruptionbudgets",
 				"patch /services [cluster-manager-placement]",
 				"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
 			},
@@ -254,7 +270,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 		"of the hub process to make that namespace again": {
 			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.RestoreBinding).Rules,
 			[]string{
-				"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components]",
+				"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components cluster-manager-operator]",
 				"delete /namespaces [open-cluster-management-hub]",
 			},
 		},

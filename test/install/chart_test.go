@@ -114,6 +114,7 @@ func TestTheHubsChartHasWhatThePluginApplies(t *testing.T) {
 			values:  "{replicaCount: 3, addOnRights: narrow, images: {imagePullPolicy: Always, overrides: {operatorImage: example.com/hub:1}}}",
 			options: hub.Options{Replicas: 3, NarrowAddOnRights: true, ImagePullPolicy: "Always", Image: "example.com/hub:1"},
 		},
+		"in the split layout": {values: "{layout: split}", options: hub.Options{Layout: hub.LayoutSplit}},
 		"of another registry": {
 			values:  "{images: {registry: example.com/ocm/, tag: v9}}",
 			options: hub.Options{Image: "example.com/ocm/ocm-hub:v9"},

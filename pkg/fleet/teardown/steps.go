@@ -74,8 +74,8 @@ func HubAdmission() (validating, mutating []string) {
 }
 
 // HubInstances removes, as far as it can without waiting: admission, so that nothing is refused
-// by a process that is ending; conversion; and all ManagedClusters with what is in their
-// namespaces, after making their works harmless. It returns what it waits for, or an empty
+// by a process that is ending; conversion; the components of the split layout; and all
+// ManagedClusters with what is in their namespaces, after making their works harmless. It returns what it waits for, or an empty
 // text when nothing is left. No loop of the hub may run meanwhile, or it would recreate what
 // is deleted. The hub process calls it when its ClusterManager is deleted, until nothing is
 // left, and then HubRest.
@@ -121,7 +121,7 @@ func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
 }
 
 func (h *hubRemoval) instances(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.admission, h.conversion, h.keeper.round, h.clusters, h.leftovers)
+	return inOrder(ctx, h.admission, h.conversion, h.split, h.keeper.round, h.clusters, h.leftovers)
 }
 
 func (h *hubRemoval) rest(ctx context.Context) (string, error) {

@@ -14,6 +14,7 @@
 {{- range $field := list "affinity" "nodeSelector" "tolerations" -}}
 {{- with index $values $field -}}{{- $_ := set $pod $field . -}}{{- end -}}
 {{- end -}}
+{{- if eq $values.layout "split" -}}{{- $_ := set $container "args" (list "operator") -}}{{- end -}}
 {{- if $values.enableSyncLabels -}}
 {{- $_ := set $container "args" (append $container.args "--enable-sync-labels") -}}
 {{- end -}}
