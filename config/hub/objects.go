@@ -50,8 +50,10 @@ const (
 	// API, and is also the name of its ClusterRoleBinding, which has no subjects unless the
 	// gate ClusterImporter is on.
 	ImporterRole = "cluster-manager-importer"
-	// AllowImporter is the command with which an administrator adds the subject.
-	AllowImporter = "kubectl set subject clusterrolebinding " + ImporterRole + " --serviceaccount=" + Namespace + ":" + Name
+	// AllowImporter is the command with which an administrator adds the subjects: the accounts
+	// that import in either layout.
+	AllowImporter = "kubectl set subject clusterrolebinding " + ImporterRole + " --serviceaccount=" + Namespace + ":" + Name +
+		" --serviceaccount=" + ComponentNamespace + ":" + RegistrationAccount
 	// BootstrapServiceAccount is the identity in Namespace with which new clusters
 	// register.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
@@ -188,7 +190,10 @@ func (o *Options) adapt(u *unstructured.Unstructured) error {
 			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
 		}
 		if o.Importer && u.GetName() == ImporterRole {
-			u.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": Name, "namespace": Namespace}}
+			u.Object["subjects"] = []any{
+				map[string]any{"kind": "ServiceAccount", "name": Name, "namespace": Namespace},
+				map[string]any{"kind": "ServiceAccount", "name": RegistrationAccount, "namespace": ComponentNamespace},
+			}
 		}
 	case "CustomResourceDefinition":
 		o.stamp(u)

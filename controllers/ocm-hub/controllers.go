@@ -3,6 +3,9 @@
 package main
 
 import (
+	"slices"
+	"sync"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,37 +42,67 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// register adds all loops of the hub, depending on their feature gates. This is the only list
-// of them. addOnManager is a client that impersonates the add-on manager.
+// part is what one Deployment of the split layout runs; its name is that of the subcommand.
+type part string
+
+const (
+	partRegistration part = "registration"
+	partPlacement    part = "placement"
+	partWork         part = "work"
+	partAddOn        part = "addon"
+)
+
+// parts are all of them.
+var parts = []part{partRegistration, partPlacement, partWork, partAddOn}
+
+// register adds the loops of the parts that this process runs, depending on their feature
+// gates. This is the only list of the hub's loops. addOnManager is a client that acts as the
+// add-on manager.
 func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals *lease.Arrivals, addOnManager dynamic.Interface) {
-	lease.Register(m, lease.Config{Client: l.client, REST: l.REST, Clock: l.Clock, Arrivals: arrivals})
-	accept.Register(m, accept.Config{Client: l.client, Clock: l.Clock, Leases: arrivals, AutoAccept: f.AutoApprove, Labels: f.Labels})
-	approve.Register(m, approve.Config{Client: l.client, Clock: l.Clock, Arrivals: arrivals, AutoApprove: f.AutoApprove})
-	taint.Register(m, taint.Config{Client: l.client, Clock: l.Clock})
-	index := membership.New(m)
-	clusterset.Register(m, clusterset.Config{Client: l.client, Clock: l.Clock, Index: index, Own: f.DefaultClusterSet})
-	setbinding.Register(m, setbinding.Config{Client: l.client, Clock: l.Clock, Index: index})
-	managednamespace.Register(m, managednamespace.Config{Client: l.client, Clock: l.Clock, Index: index})
-	switch {
-	case f.ProfilesServed && f.ClusterProfile:
-		profile.Register(m, profile.Config{Client: l.client, Clock: l.Clock, Index: index})
-	case f.ProfilesServed:
-		profile.Remove(m, l.client)
-	}
-	if f.ClusterImporter {
-		importer.Register(m, importer.Config{Client: l.client, Clock: l.Clock, Renderers: f.Renderers, Image: l.AgentImage, Log: l.Log})
-	}
-	gc.Register(m, gc.Config{Client: l.client, Clock: l.Clock, Clean: f.ResourceCleanup, Order: l.Cleanup})
-	placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})
-	addonhealth.Register(m, addonhealth.Config{Client: l.client, Clock: l.Clock})
-	if f.AddOnManagement {
-		addon.Register(m, addon.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock})
-	}
-	if f.ManifestWorkReplicaSet {
-		replicaset.Register(m, replicaset.Config{Client: l.client, Clock: l.Clock})
-	}
-	if f.CleanUpCompletedManifestWork {
-		workgc.Register(m, workgc.Config{Client: l.client, Clock: l.Clock})
+	index := sync.OnceValue(func() *membership.Index { return membership.New(m) })
+	for _, loop := range []struct {
+		part     part
+		on       bool
+		register func()
+	}{
+		{partRegistration, true, func() {
+			lease.Register(m, lease.Config{Client: l.client, REST: l.REST, Clock: l.Clock, Arrivals: arrivals})
+		}},
+		{partRegistration, true, func() {
+			accept.Register(m, accept.Config{Client: l.client, Clock: l.Clock, Leases: arrivals, AutoAccept: f.AutoApprove, Labels: f.Labels})
+		}},
+		{partRegistration, true, func() {
+			approve.Register(m, approve.Config{Client: l.client, Clock: l.Clock, Arrivals: arrivals, AutoApprove: f.AutoApprove})
+		}},
+		{partRegistration, true, func() { taint.Register(m, taint.Config{Client: l.client, Clock: l.Clock}) }},
+		{partRegistration, true, func() {
+			clusterset.Register(m, clusterset.Config{Client: l.client, Clock: l.Clock, Index: index(), Own: f.DefaultClusterSet})
+		}},
+		{partRegistration, true, func() { setbinding.Register(m, setbinding.Config{Client: l.client, Clock: l.Clock, Index: index()}) }},
+		{partRegistration, true, func() {
+			managednamespace.Register(m, managednamespace.Config{Client: l.client, Clock: l.Clock, Index: index()})
+		}},
+		{partRegistration, f.ProfilesServed && f.ClusterProfile, func() {
+			profile.Register(m, profile.Config{Client: l.client, Clock: l.Clock, Index: index()})
+		}},
+		{partRegistration, f.ProfilesServed && !f.ClusterProfile, func() { profile.Remove(m, l.client) }},
+		{partRegistration, f.ClusterImporter, func() {
+			importer.Register(m, importer.Config{Client: l.client, Clock: l.Clock, Renderers: f.Renderers, Image: l.AgentImage, Log: l.Log})
+		}},
+		{partRegistration, true, func() {
+			gc.Register(m, gc.Config{Client: l.client, Clock: l.Clock, Clean: f.ResourceCleanup, Order: l.Cleanup})
+		}},
+		{partRegistration, true, func() { addonhealth.Register(m, addonhealth.Config{Client: l.client, Clock: l.Clock}) }},
+		{partPlacement, true, func() {
+			placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})
+		}},
+		{partAddOn, f.AddOnManagement, func() { addon.Register(m, addon.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock}) }},
+		{partWork, f.ManifestWorkReplicaSet, func() { replicaset.Register(m, replicaset.Config{Client: l.client, Clock: l.Clock}) }},
+		{partWork, f.CleanUpCompletedManifestWork, func() { workgc.Register(m, workgc.Config{Client: l.client, Clock: l.Clock}) }},
+	} {
+		if loop.on && slices.Contains(l.parts, loop.part) {
+			loop.register()
+		}
 	}
 }
 

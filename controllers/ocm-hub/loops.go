@@ -31,6 +31,8 @@ const restartDelay = 2 * time.Second
 type loops struct {
 	processConfig
 	client dynamic.Interface
+	// parts are those whose loops run.
+	parts []part
 	// placements records how long placement decisions take.
 	placements *placement.Metrics
 
@@ -73,6 +75,14 @@ func (l *loops) OnChange(f func()) {
 
 // Err implements clustermanager.Loops.
 func (l *loops) Err() error { return l.current().err }
+
+// broken returns what keeps the loops from working in a replica that leads; nil in others.
+func (l *loops) broken() error {
+	if err := l.Err(); !errors.Is(err, errStopped) {
+		return err
+	}
+	return nil
+}
 
 func (l *loops) current() state {
 	l.mu.Lock()
@@ -125,11 +135,14 @@ func (l *loops) Stop() {
 func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	arrivals := lease.NewArrivals(l.Clock)
 	arrivals.SetAway(l.current().away)
-	as := rest.CopyConfig(l.REST)
-	as.Impersonate = rest.ImpersonationConfig{UserName: hub.AddOnManagerUser}
-	addOnManager, err := dynamic.NewForConfig(as)
-	if err != nil {
-		return fmt.Errorf("creating the client of the add-on manager: %w", err)
+	addOnManager := l.client
+	if len(l.parts) > 1 { // on its own, that part is the add-on manager
+		as := rest.CopyConfig(l.REST)
+		as.Impersonate = rest.ImpersonationConfig{UserName: hub.AddOnManagerUser}
+		var err error
+		if addOnManager, err = dynamic.NewForConfig(as); err != nil {
+			return fmt.Errorf("creating the client of the add-on manager: %w", err)
+		}
 	}
 	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {

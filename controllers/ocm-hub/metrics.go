@@ -29,9 +29,10 @@ var (
 )
 
 // collector reads the state of the fleet from the caches at each scrape. Only the leader
-// reports any.
+// reports any, and of the parts that it runs.
 type collector struct {
 	loops *loops
+	// book is nil in a process that serves no admission.
 	book  *certs.Book
 	clock clock.PassiveClock
 }
@@ -45,12 +46,15 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	for name, end := range c.book.Expiries() {
-		ch <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(end.Unix()), name)
+	if c.book != nil {
+		for name, end := range c.book.Expiries() {
+			ch <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(end.Unix()), name)
+		}
 	}
 	if s := c.loops.current(); s.reader != nil {
 		c.collectClusters(ch, s)
 		c.collectWorks(ch, s)
+		c.collectSets(ch, s)
 	}
 }
 

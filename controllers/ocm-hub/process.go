@@ -3,8 +3,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,11 +34,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// lockName is the lease of the leading replica.
+// lockName is the lease of the leading operator, in both layouts.
 const lockName = "clustermanager-lock"
 
 // lockTimes replace a dead leader within about 15 seconds.
 var lockTimes = lock.Times{Duration: 15 * time.Second, Period: 4 * time.Second, Retry: 2 * time.Second, Patience: 10 * time.Second}
+
+// ourselves are the user names of the hub's loops in both layouts: during a switch, admission
+// of one serves the loops of the other.
+var ourselves = []string{
+	"system:serviceaccount:" + hub.Namespace + ":" + hub.Name, "system:serviceaccount:" + hub.ComponentNamespace + ":" + hub.RegistrationAccount,
+}
 
 // processConfig configures a process.
 type processConfig struct {
@@ -52,21 +59,34 @@ type processConfig struct {
 	AgentImage string
 	// ManifestLimit is described at webhook.Options.
 	ManifestLimit int
+	// Election says how processes of the same kind find their leader.
+	Election election
 	// Steady is described at manager.Options.
 	Steady func()
 	Log    logr.Logger
 }
 
-// process is one replica.
+// election says how processes of the same kind find their leader.
+type election struct {
+	// Disabled makes every process lead: there must be one only.
+	Disabled bool
+	// Namespace of the lease; empty means that of the pod.
+	Namespace string
+	Times     lock.Times
+}
+
+// process is one replica of the hub in the compact layout, or of its operator in the split
+// layout. Both serve admission: while a hub is switched from one layout to the other, the pods
+// behind the Services in this namespace always answer.
 type process struct {
 	processConfig
+	// Split is nil in the compact layout.
+	Split     *clustermanager.Split
 	onServing atomic.Pointer[func()]
 }
 
 // run serves until ctx is done, and leads while this replica holds the lease.
 func (p *process) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(logr.NewContext(ctx, p.Log))
-	defer cancel()
 	client, err := dynamic.NewForConfig(p.REST)
 	if err != nil {
 		return fmt.Errorf("creating the client: %w", err)
@@ -75,52 +95,72 @@ func (p *process) run(ctx context.Context) error {
 	book := certs.NewBook(clustermanager.ServingNames()...)
 	collections.Fill(book, p.Log)
 	tokens := webhook.NewJoinTokens(client, p.Log)
-	decided := placement.NewMetrics()
-	loops := &loops{processConfig: p.processConfig, client: client, placements: decided, state: state{err: errStopped}}
-	admission := webhook.NewServer(webhook.Options{
-		Certificate:   book.Certificate,
-		Hub:           webhook.NewHub(client, tokens),
-		Clock:         p.Clock,
-		Linger:        webhook.Linger,
-		OnListening:   p.serving,
-		Log:           p.Log.WithName("webhook"),
-		ManifestLimit: p.ManifestLimit, Bound: loops.bound,
-		Clients: func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
-		Self:    "system:serviceaccount:" + hub.Namespace + ":" + hub.Name,
-		Features: func() webhook.Features {
-			f := collections.Features()
-			return webhook.Features{
-				DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup,
-				NilExecutorValidating: f.NilExecutorValidating, ManifestWorkReplicaSet: f.ManifestWorkReplicaSet,
-			}
-		},
+	loops := &loops{processConfig: p.processConfig, client: client, parts: parts, placements: placement.NewMetrics(), state: state{err: errStopped}}
+	admission := p.admission(webhook.Options{
+		Certificate: book.Certificate, Hub: webhook.NewHub(client, tokens), Bound: loops.bound, OnListening: p.serving,
+		Clients:  func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
+		Features: func() webhook.Features { return admissionFeatures(collections.Features()) },
 	})
 	registry := observe.NewRegistry(version.Get())
-	registry.MustRegister(decided, &collector{loops: loops, book: book, clock: p.Clock})
-	explains := debug.NewServer(debug.Options{Client: client, Fleet: debug.View{Reader: loops.caches, Clock: p.Clock}, Log: p.Log.WithName("debug")})
-	health := observe.NewServer(observe.Options{
-		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
-	})
+	registry.MustRegister(loops.placements, &collector{loops: loops, book: book, clock: p.Clock})
+	health := p.health(client, registry)
 	health.AddReady("webhook", admission.Listening)
-
-	var wg sync.WaitGroup
-	errs := make([]error, 6)
-	for i, part := range []func(context.Context) error{
+	config := clustermanager.Config{
+		Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy, Split: p.Split,
+		Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
+	}
+	run := []func(context.Context) error{
 		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
 		func(ctx context.Context) error { return serveAdmission(ctx, admission, book) },
-		func(ctx context.Context) error { return p.serveDebug(ctx, explains, collections, book) },
 		collections.Run,
 		tokens.Run,
 		func(ctx context.Context) error {
-			return p.lead(ctx, loops, clustermanager.Config{
-				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
-				Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
-			}, collections)
+			return p.lead(ctx, client, hub.Namespace, lockName, func(ctx context.Context, gap time.Duration) error {
+				loops.update(func(s *state) { s.away = gap })
+				return clustermanager.Lead(ctx, config, collections)
+			})
 		},
-	} {
+	}
+	if p.Split == nil {
+		explains := &explainer{processConfig: p.processConfig, server: debug.NewServer(debug.Options{
+			Client: client, Fleet: debug.View{Reader: loops.caches, Clock: p.Clock}, Log: p.Log.WithName("debug"),
+		})}
+		run = append(run, func(ctx context.Context) error { return explains.whileOn(ctx, collections, book) })
+	}
+	return p.together(ctx, run...)
+}
+
+// admission returns a server of admission and conversion.
+func (p *processConfig) admission(o webhook.Options) *webhook.Server {
+	o.Clock, o.Linger, o.ManifestLimit, o.Self, o.Log = p.Clock, webhook.Linger, p.ManifestLimit, ourselves, p.Log.WithName("webhook")
+	return webhook.NewServer(o)
+}
+
+// admissionFeatures returns the features that admission depends on.
+func admissionFeatures(f clustermanager.Features) webhook.Features {
+	return webhook.Features{
+		DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup,
+		NilExecutorValidating: f.NilExecutorValidating, ManifestWorkReplicaSet: f.ManifestWorkReplicaSet,
+	}
+}
+
+// health returns the server of health and metrics.
+func (p *processConfig) health(client dynamic.Interface, registry *prometheus.Registry) *observe.Server {
+	return observe.NewServer(observe.Options{
+		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
+	})
+}
+
+// together runs the functions until the first of them returns, which ends the others.
+func (p *processConfig) together(ctx context.Context, run ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(logr.NewContext(ctx, p.Log))
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make([]error, len(run))
+	for i, f := range run {
 		wg.Go(func() {
 			defer cancel()
-			errs[i] = part(ctx)
+			errs[i] = f(ctx)
 		})
 	}
 	wg.Wait()
@@ -146,75 +186,33 @@ func serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) er
 	}
 }
 
-// serveDebug keeps the port of the debug endpoint open while its gate is on.
-func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *clustermanager.Collections, book *certs.Book) error {
-	changed := make(chan struct{}, 1)
-	defer collections.Subscribe(func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	})()
-	// The same certificate for any server name, such as that of a forwarded port.
-	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.PlacementName()})
-	}
-	serving := observe.Serving{Handler: s, Certificate: certificate, Patience: debug.Patience}
-	await := func(ctx context.Context, on bool) {
-		for collections.Features().PlacementDebugServer != on {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed:
-			}
-		}
-	}
-	for {
-		if await(ctx, true); ctx.Err() != nil {
-			return nil
-		}
-		l, err := inpod.Listen(ctx, debug.Port)
-		if err != nil {
-			return err
-		}
-		p.Log.Info("Serving explanations of placements", "port", debug.Port)
-		on, cancel := context.WithCancel(ctx)
-		var watching sync.WaitGroup
-		watching.Go(func() {
-			await(on, false)
-			cancel()
-		})
-		err = observe.Serve(on, l, serving)
-		cancel()
-		watching.Wait()
-		if err != nil {
-			return err
-		}
-	}
-}
-
 func (p *process) serving() {
 	if f := p.onServing.Load(); f != nil {
 		(*f)()
 	}
 }
 
-// lead competes for the lease until ctx is done, and runs the operator while it holds the
-// lease. The loops learn how long no replica led before.
-func (p *process) lead(ctx context.Context, loops *loops, config clustermanager.Config, collections *clustermanager.Collections) error {
+// lead competes for a lease until ctx is done, and works while it holds the lease. The work
+// learns how long no replica led before.
+func (p *processConfig) lead(
+	ctx context.Context, client dynamic.Interface, namespace, lease string, work func(ctx context.Context, gap time.Duration) error,
+) error {
 	l := &lock.Lock{
-		Client: config.Client, Namespace: inpod.Namespace(hub.Namespace), Name: lockName, Times: lockTimes,
+		Client: client, Namespace: cmp.Or(p.Election.Namespace, inpod.Namespace(namespace)), Name: lease, Times: p.Election.Times,
 		Pod: replica(), Process: rand.String(8), Clock: p.Clock, Log: p.Log,
 	}
+	hold := l.Run
+	if p.Election.Disabled {
+		hold = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
+	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		err := l.Run(ctx, func(ctx context.Context) error {
+		err := hold(ctx, func(ctx context.Context) error {
 			gap := l.Gap()
 			p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
-			loops.update(func(s *state) { s.away = gap })
-			return clustermanager.Lead(ctx, config, collections)
+			return work(ctx, gap)
 		})
 		if ctx.Err() == nil {
-			p.Log.Error(err, "Operator failed and will be restarted")
+			p.Log.Error(err, "The leader failed and will be restarted")
 		}
 	}, restartDelay)
 	return nil

@@ -27,8 +27,7 @@ var (
 	)
 )
 
-// collectWorks reports what the caches hold about works: their metadata, and the summaries of
-// replica sets.
+// collectWorks reports what the caches hold about works: their metadata.
 func (c *collector) collectWorks(ch chan<- prometheus.Metric, seen state) {
 	present, deleting := 0, 0
 	var oldest time.Time
@@ -52,6 +51,10 @@ func (c *collector) collectWorks(ch chan<- prometheus.Metric, seen state) {
 		age = max(c.clock.Since(oldest).Seconds(), 0)
 	}
 	ch <- prometheus.MustNewConstMetric(deletionDesc, prometheus.GaugeValue, age)
+}
+
+// collectSets reports the sums of the summaries of replica sets.
+func (c *collector) collectSets(ch chan<- prometheus.Metric, seen state) {
 	if !seen.features.ManifestWorkReplicaSet {
 		return // they are not watched, and reading them would start a watch
 	}

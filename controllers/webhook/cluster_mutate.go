@@ -102,7 +102,9 @@ func (s *Server) keepHolder(c clusterChange) {
 }
 
 // isHub reports whether the user is the hub itself.
-func (s *Server) isHub(user authenticationv1.UserInfo) bool { return user.Username == s.o.Self }
+func (s *Server) isHub(user authenticationv1.UserInfo) bool {
+	return slices.Contains(s.o.Self, user.Username)
+}
 
 // defaultSet adds a cluster without a set to the set default. It leaves a cluster alone that
 // is being deleted, or whose set label the update does not change while its author may not

@@ -78,8 +78,8 @@ type Options struct {
 	// Bound returns the sets that a namespace is bound to, from the caches, or with live from
 	// the API server. If it is nil, there are no warnings about bindings.
 	Bound func(ctx context.Context, namespace string, live bool) ([]string, error)
-	// Self is the user name of the hub's own loops.
-	Self string
+	// Self are the user names of the hub's own loops.
+	Self []string
 	// Features returns the current gates.
 	Features func() Features
 	// Clock is the time source for taints.

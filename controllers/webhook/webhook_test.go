@@ -69,7 +69,7 @@ var all = webhook.Features{DefaultClusterSet: true, ResourceCleanup: true, Manif
 
 func server(h webhook.Hub, f webhook.Features) http.Handler {
 	return webhook.NewServer(webhook.Options{
-		Hub: h, Self: hubItself.Username, Features: func() webhook.Features { return f },
+		Hub: h, Self: []string{hubItself.Username}, Features: func() webhook.Features { return f },
 		Clock: clocktesting.NewFakePassiveClock(now),
 	}).Handler()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -224,6 +225,11 @@ type readiness struct {
 	name              string
 	wanted, available int32
 	generation        int64
+	// rolling is true while its pods are not those that it wants, and ours when it is a
+	// component of this project's split layout.
+	rolling, ours bool
+	image         string
+	pull          corev1.PullPolicy
 }
 
 func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
@@ -234,6 +240,13 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas, generation: d.Generation}
 	if d.Spec.Replicas != nil {
 		r.wanted = *d.Spec.Replicas
+	}
+	r.rolling = d.Generation != d.Status.ObservedGeneration || d.Status.UpdatedReplicas != r.wanted || d.Status.ReadyReplicas != r.wanted
+	r.ours = teardown.IsHubComponent(d)
+	for i := range d.Spec.Template.Spec.Containers {
+		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == hub.Name {
+			r.image, r.pull = c.Image, c.ImagePullPolicy
+		}
 	}
 	return r, true
 }

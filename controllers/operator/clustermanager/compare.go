@@ -78,6 +78,23 @@ func keepDefinition(u *unstructured.Unstructured) (found, bool) {
 	return f, ok
 }
 
+// servedIn returns the namespace of the Service that a webhook configuration calls.
+func (f found) servedIn() string {
+	all, _ := f.content["webhooks"].([]any)
+	if len(all) == 0 {
+		return ""
+	}
+	first, _ := all[0].(map[string]any)
+	at, _, _ := unstructured.NestedString(first, "clientConfig", "service", "namespace")
+	return at
+}
+
+// convertedIn returns the namespace of the Service that converts the objects of a definition.
+func (f found) convertedIn() string {
+	at, _, _ := unstructured.NestedString(f.content, "spec", "conversion", "webhook", "clientConfig", "service", "namespace")
+	return at
+}
+
 // matches reports whether the object has every field of wanted, as far as its content is
 // kept.
 func (f found) matches(wanted map[string]any) bool {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
-	wanted := func() map[string]any { return wireForm(hooks[0].object("cluster-manager", []byte("ca"))) }
+	wanted := func() map[string]any { return wireForm(hooks[0].object(hub.Namespace, []byte("ca"))) }
 	for name, tc := range map[string]struct {
 		change func(hook map[string]any)
 		same   bool
@@ -55,7 +55,7 @@ func TestADefinitionThatLostAFieldIsNotTheOneOfThisProgram(t *testing.T) {
 }
 
 func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
-	parts, err := installedObjects("v1.2.3")
+	parts, err := installedObjects(Config{Version: "v1.2.3"})
 	require.NoError(t, err)
 	s := state(t, func(s *State) { s.Installed, s.Deployment = parts, 7 })
 	cm := Decide(s).Object.(*operatorv1.ClusterManager)

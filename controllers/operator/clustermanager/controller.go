@@ -5,6 +5,7 @@ package clustermanager
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -18,7 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the id of the loop.
+// Name is the id of the loop. It is the same in both layouts, so that one takes over what the
+// other applied.
 const Name = "clustermanager.compact"
 
 // fieldManager is the field manager of the loop's applies.
@@ -68,7 +70,9 @@ type Config struct {
 	// registers a function that is called when it does.
 	Serving   func() error
 	OnServing func(func())
-	// Loops are the control loops that the controller starts and stops.
+	// Split is nil in the compact layout.
+	Split *Split
+	// Loops are the control loops that the controller starts and stops in the compact layout.
 	Loops Loops
 	// Labels and SyncLabels are described at State.
 	Labels     map[string]string
@@ -85,30 +89,40 @@ type Controller struct {
 	log         logr.Logger
 
 	// Only the single worker accesses these fields.
-	made    *certs.Set
-	bundle  string
-	sight   manager.Sight
-	intents map[string]string
+	made *certs.Set
+	// converter is the client of conversion, as far as intents depend on it.
+	converter string
+	sight     manager.Sight
+	intents   map[string]string
 	// conversions holds the parts of the definitions that depend on the CA bundle.
 	conversions map[string]map[string]any
 	installed   []operatorv1.RelatedResourceMeta
+	assembly    *assembly
+	// swept is true once nothing is left of the split layout.
+	swept bool
 }
 
 // Lead runs the controller until ctx is done, then stops the loops. The collections must
 // already be running.
 func Lead(ctx context.Context, config Config, collections *Collections) error {
+	if config.Split != nil {
+		config.Loops = elsewhere{}
+	}
 	c := &Controller{
 		config: config, collections: collections, leading: newLeading(config.Client, logr.FromContextOrDiscard(ctx)),
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
 		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{}, conversions: map[string]map[string]any{},
 	}
-	c.config.Policy.Aliases = placementAliases()
+	c.config.Policy.Aliases = servingAliases()
 	var err error
-	if c.installed, err = installedObjects(config.Version); err != nil {
+	if c.installed, err = installedObjects(config); err != nil {
 		return err
 	}
 	kept, err := newParts(config, collections, c.log)
 	if err != nil {
+		return err
+	}
+	if c.assembly, err = newAssembly(config, c.leading, collections, c.log); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -116,6 +130,10 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	wake := func() {
 		c.queue.Add(reconcile.Key{Name: hub.Name})
 		kept.wake()
+		c.assembly.wake()
+	}
+	if c.assembly != nil {
+		c.assembly.changed = wake
 	}
 	c.leading.onChange(func(reconcile.Key) { wake() })
 	kept.onChange(wake)
@@ -127,7 +145,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range append(c.leading.runs(), kept.runs()...) {
+	for _, run := range slices.Concat(c.leading.runs(), kept.runs(), c.assembly.runs()) {
 		wg.Go(func() { _ = run(ctx) })
 	}
 	for _, synced := range append(c.leading.waits(), collections.waits()...) {

@@ -3,8 +3,8 @@
 package clustermanager
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -85,8 +86,14 @@ type State struct {
 	// Unready is what prevents Services from reaching this process; empty when they do, or
 	// when no Deployment runs it.
 	Unready string
-	// Split are the running Deployments of the split layout.
+	// Split are the running Deployments of a hub of another distribution.
 	Split []string
+	// Leftover is what the compact layout waits for until nothing is left of the split one.
+	Leftover string
+	// Components are the Deployments of the split layout; nil in the compact one.
+	Components []Component
+	// Faulty is why parts of the installation cannot be applied.
+	Faulty error
 	// Loops is what prevents the control loops from working; nil when they work.
 	Loops error
 	// Remaining is what a removal still waits for when the ClusterManager is being deleted;
@@ -114,12 +121,7 @@ type Decision struct {
 func Decide(s State) Decision {
 	cm := s.ClusterManager.DeepCopy()
 	features, unknown, unsupported := parseFeatures(cm.Spec)
-	features.ProfilesServed = s.Profiles.Served
-	features.Labels = s.Labels
-	if s.SyncLabels {
-		features.Labels = syncedLabels(cm.Labels)
-		maps.Copy(features.Labels, s.Labels)
-	}
+	features.complete(cm, s.Profiles, s.Labels, s.SyncLabels)
 	d := Decision{Plan: reconcile.Plan{Object: cm}, Features: features}
 	if cm.DeletionTimestamp != nil {
 		return remove(s, d)
@@ -134,12 +136,12 @@ func Decide(s State) Decision {
 	if len(s.Split) > 0 {
 		degrade(
 			s, cm, reasonSplitLayout,
-			fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments to let this one take over", strings.Join(s.Split, ", ")),
+			fmt.Sprintf("A hub of another distribution runs here (%s); remove its Deployments to let this one take over", strings.Join(s.Split, ", ")),
 		)
 		return d
 	}
 	if cm.Spec.DeployOption.Mode == operatorv1.InstallModeHosted {
-		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not supported by the compact layout; use Default, or the split layout")
+		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not supported; use Default")
 		return d
 	}
 	return build(s, d)
@@ -180,8 +182,12 @@ func build(s State, d Decision) Decision {
 		}
 	}
 	d.Writes = append(d.Writes, unused(s, d.Features)...)
+	if s.Leftover != "" {
+		waiting = cmp.Or(waiting, s.Leftover)
+		d.RequeueAfter = retryRemoval
+	}
 	// Running loops keep running while something is repaired.
-	d.Run = waiting == "" || s.Loops == nil
+	d.Run = waiting == "" || s.Loops == nil && s.Leftover == ""
 	d.OnFailure = &metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "The hub is not complete:"}
 	setConditions(s, cm, waiting)
 	return d
@@ -218,9 +224,17 @@ func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue,
 			Reason: operatorv1.ReasonClusterManagerDeploymentRolling, Message: "Waiting for " + waiting,
 		})
-		if s.Loops != nil {
-			setDegraded(s, cm, s.Loops)
+		if s.Loops != nil || s.Components != nil {
+			setDegraded(s, cm)
 		}
+		return
+	}
+	if s.Faulty != nil {
+		setCondition(cm, s.Now, metav1.Condition{
+			Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonRuntimeResourceApplyFailed,
+			Message: "The hub is not complete: " + s.Faulty.Error(),
+		})
+		setDegraded(s, cm)
 		return
 	}
 	applied := metav1.Condition{
@@ -233,16 +247,28 @@ func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 		applied.Message = "All parts of the hub are applied; left as they are: " + newer
 	}
 	setCondition(cm, s.Now, applied)
-	if s.Loops != nil {
-		setCondition(cm, s.Now, metav1.Condition{
-			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonStarting, Message: "Waiting for controllers: " + s.Loops.Error(),
-		})
-	} else {
-		setCondition(cm, s.Now, metav1.Condition{
-			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is up to date",
-		})
+	progressing := metav1.Condition{
+		Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is up to date",
 	}
-	setDegraded(s, cm, s.Loops)
+	if rolling := rollingOut(s.Components); s.Loops != nil {
+		progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionTrue, reasonStarting, "Waiting for controllers: "+s.Loops.Error()
+	} else if rolling != "" {
+		progressing.Status, progressing.Reason = metav1.ConditionTrue, operatorv1.ReasonClusterManagerDeploymentRolling
+		progressing.Message = "Waiting for Deployments: " + rolling
+	}
+	setCondition(cm, s.Now, progressing)
+	setDegraded(s, cm)
+}
+
+// rollingOut names the Deployments whose pods are not those that they want.
+func rollingOut(components []Component) string {
+	var out []string
+	for _, c := range components {
+		if !c.Found || c.Rolling {
+			out = append(out, c.Name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func newerAPIs(s State) string {
@@ -255,20 +281,39 @@ func newerAPIs(s State) string {
 	return strings.Join(out, ", ")
 }
 
-// setDegraded sets the Degraded conditions according to fault, nil if the loops work.
-func setDegraded(s State, cm *operatorv1.ClusterManager, fault error) {
-	if fault != nil {
-		degrade(s, cm, "", "Controllers do not run: "+fault.Error())
+// setDegraded sets the Degraded conditions.
+func setDegraded(s State, cm *operatorv1.ClusterManager) {
+	if s.Loops != nil {
+		degrade(s, cm, "", "Controllers do not run: "+s.Loops.Error())
 		return
 	}
-	setCondition(cm, s.Now, metav1.Condition{
+	registration := metav1.Condition{
 		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonRegistrationFunctional, Message: "Registration works",
-	})
-	setCondition(cm, s.Now, metav1.Condition{
+	}
+	for _, c := range []string{"registration-controller", "registration-webhook"} {
+		explain(&registration, s.Components, c, operatorv1.ReasonGetRegistrationDeploymentFailed, operatorv1.ReasonUnavailableRegistrationPod)
+	}
+	setCondition(cm, s.Now, registration)
+	placement := metav1.Condition{
 		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placement works",
-	})
+	}
+	explain(&placement, s.Components, "placement-controller", operatorv1.ReasonGetPlacementDeploymentFailed, operatorv1.ReasonUnavailablePlacementPod)
+	setCondition(cm, s.Now, placement)
+}
+
+// explain makes a condition True with one of the reasons if a component of the split layout
+// does not exist, or lacks pods.
+func explain(c *metav1.Condition, all []Component, name, missing, unavailable string) {
+	i := slices.IndexFunc(all, func(c Component) bool { return c.Name == hub.Name+"-"+name })
+	switch {
+	case i < 0:
+	case !all[i].Found:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, missing, "Deployment "+all[i].Name+" does not exist"
+	case all[i].Unavailable:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, unavailable, "Deployment "+all[i].Name+" has fewer available pods than it wants"
+	}
 }
 
 // degrade sets the Degraded conditions of registration and placement to True. With an empty

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -47,7 +48,7 @@ func state(t *testing.T, change ...func(*State)) State {
 		Now:            now,
 	}
 	for _, h := range hooks {
-		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object("cluster-manager", set.Bundle)})
+		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object(hub.Namespace, set.Bundle)})
 	}
 	for _, name := range definitionNames {
 		u := &unstructured.Unstructured{}
@@ -236,7 +237,7 @@ func TestFeatures(t *testing.T) {
 		},
 		"the driver's identities replace the older field": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-				AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
+				AutoApproveUsers: []string{"old"}, FeatureGates: gates(GateAutoApproval),
 				RegistrationDrivers: []operatorv1.RegistrationDriverHub{
 					{AuthType: operatorv1.AuthTypeCSR, CSR: &operatorv1.CSRConfig{AutoApprovedIdentities: []string{"new"}}},
 				},
@@ -246,7 +247,7 @@ func TestFeatures(t *testing.T) {
 		"the older field alone": {
 			spec: operatorv1.ClusterManagerSpec{
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-					AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
+					AutoApproveUsers: []string{"old"}, FeatureGates: gates(GateAutoApproval),
 				},
 			},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"old"}},
@@ -429,7 +430,7 @@ func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
 		policies[name] = *policy
 	}
 	for _, h := range hooks {
-		switch o := h.object("cluster-manager", nil).(type) {
+		switch o := h.object(hub.Namespace, nil).(type) {
 		case *admissionregistrationv1.MutatingWebhookConfiguration:
 			require.Len(t, o.Webhooks, 1)
 			note(o.Name, o.Webhooks[0].TimeoutSeconds, o.Webhooks[0].FailurePolicy)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,7 +18,7 @@ import (
 const (
 	gateDefaultClusterSet = "DefaultClusterSet"
 	gateResourceCleanup   = "ResourceCleanup"
-	gateAutoApproval      = "ManagedClusterAutoApproval"
+	GateAutoApproval      = "ManagedClusterAutoApproval"
 	gateNilExecutor       = "NilExecutorValidating"
 	gateReplicaSet        = "ManifestWorkReplicaSet"
 	gateCleanUpCompleted  = "CleanUpCompletedManifestWork"
@@ -82,7 +83,7 @@ type gate struct {
 var (
 	registrationGates = map[string]gate{
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
-		gateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true},
+		GateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true},
 		gateClusterImporter: {supported: true}, "NetworkPolicies": {},
 	}
 	workGates = map[string]gate{
@@ -92,53 +93,101 @@ var (
 	placementGates = map[string]gate{"SIGPlacementDecision": {}, gatePlacementDebug: {supported: true}}
 )
 
+// featuresOf returns the features that gates switch, by name.
+func featuresOf(on map[string]bool) Features {
+	return Features{
+		DefaultClusterSet: on[gateDefaultClusterSet], ResourceCleanup: on[gateResourceCleanup], ClusterProfile: on[gateClusterProfile],
+		ClusterImporter: on[gateClusterImporter],
+		NilExecutorValidating: on[gateNilExecutor], ManifestWorkReplicaSet: on[gateReplicaSet], CleanUpCompletedManifestWork: on[gateCleanUpCompleted],
+		AddOnManagement: on[gateAddOnManagement], PlacementDebugServer: on[gatePlacementDebug],
+	}
+}
+
+// gates returns what the supported gates are set to, by name.
+func (f Features) gates() map[string]bool {
+	return map[string]bool{
+		gateDefaultClusterSet: f.DefaultClusterSet, gateResourceCleanup: f.ResourceCleanup, gateClusterProfile: f.ClusterProfile,
+		gateClusterImporter: f.ClusterImporter,
+		gateNilExecutor: f.NilExecutorValidating, gateReplicaSet: f.ManifestWorkReplicaSet, gateCleanUpCompleted: f.CleanUpCompletedManifestWork,
+		gateAddOnManagement: f.AddOnManagement, gatePlacementDebug: f.PlacementDebugServer, GateAutoApproval: len(f.AutoApprove) > 0,
+	}
+}
+
+// ParseGates returns the features of a component whose flags switch these gates; the others
+// have their defaults. ClusterProfile is named only where its API is served.
+func ParseGates(given map[string]string) (Features, error) {
+	on := map[string]bool{}
+	for _, gates := range []map[string]gate{registrationGates, workGates, addonGates, placementGates} {
+		for name, g := range gates {
+			on[name] = g.on
+			value, ok := given[name]
+			if !ok {
+				continue
+			}
+			var err error
+			if on[name], err = strconv.ParseBool(value); err != nil {
+				return Features{}, fmt.Errorf("feature gate %s=%s: use true or false", name, value)
+			}
+			if on[name] && !g.supported {
+				return Features{}, fmt.Errorf("feature gate %s is not supported", name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, known := on[name]; !known {
+			return Features{}, fmt.Errorf("there is no feature gate %s", name)
+		}
+	}
+	f := featuresOf(on)
+	_, f.ProfilesServed = given[gateClusterProfile]
+	return f, nil
+}
+
 // parseFeatures reads the gates of all components. unknown are gates that no component has;
 // unsupported are enabled gates and drivers that are not supported.
 func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, unsupported []string) {
-	read := func(known map[string]gate, given []operatorv1.FeatureGate) map[string]bool {
-		out := map[string]bool{}
+	on := map[string]bool{}
+	read := func(known map[string]gate, given []operatorv1.FeatureGate) {
 		for name, g := range known {
-			out[name] = g.on
+			on[name] = g.on
 		}
 		for _, g := range given {
 			have, ok := known[g.Feature]
-			on := g.Mode == operatorv1.FeatureGateModeTypeEnable
+			enabled := g.Mode == operatorv1.FeatureGateModeTypeEnable
 			switch {
 			case !ok:
 				unknown = append(unknown, g.Feature)
-			case on && !have.supported:
+			case enabled && !have.supported:
 				unsupported = append(unsupported, g.Feature)
 			default:
-				out[g.Feature] = on
+				on[g.Feature] = enabled
 			}
 		}
-		return out
 	}
 	var registration operatorv1.RegistrationHubConfiguration
 	if spec.RegistrationConfiguration != nil {
 		registration = *spec.RegistrationConfiguration
 	}
-	on := read(registrationGates, registration.FeatureGates)
-	f.DefaultClusterSet, f.ResourceCleanup = on[gateDefaultClusterSet], on[gateResourceCleanup]
-	f.ClusterProfile, f.ClusterImporter = on[gateClusterProfile], on[gateClusterImporter]
-	if c := registration.ImporterConfiguration; f.ClusterImporter && c != nil {
-		f.Renderers = c.Renderers
-	}
-	if on[gateAutoApproval] {
-		f.AutoApprove = approvers(registration)
-	}
+	read(registrationGates, registration.FeatureGates)
+	var work, addons, placement []operatorv1.FeatureGate
 	if spec.WorkConfiguration != nil {
-		on = read(workGates, spec.WorkConfiguration.FeatureGates)
-		f.NilExecutorValidating, f.ManifestWorkReplicaSet = on[gateNilExecutor], on[gateReplicaSet]
-		f.CleanUpCompletedManifestWork = on[gateCleanUpCompleted]
+		work = spec.WorkConfiguration.FeatureGates
 	}
-	var addons []operatorv1.FeatureGate
+	read(workGates, work)
 	if spec.AddOnManagerConfiguration != nil {
 		addons = spec.AddOnManagerConfiguration.FeatureGates
 	}
-	f.AddOnManagement = read(addonGates, addons)[gateAddOnManagement]
+	read(addonGates, addons)
 	if spec.PlacementConfiguration != nil {
-		f.PlacementDebugServer = read(placementGates, spec.PlacementConfiguration.FeatureGates)[gatePlacementDebug]
+		placement = spec.PlacementConfiguration.FeatureGates
+	}
+	read(placementGates, placement)
+	f = featuresOf(on)
+	if on[GateAutoApproval] {
+		f.AutoApprove = approvers(registration)
+	}
+	if c := registration.ImporterConfiguration; f.ClusterImporter && c != nil {
+		f.Renderers = c.Renderers
 	}
 	unsupported = append(unsupported, drivers(registration, spec.WorkConfiguration)...)
 	slices.Sort(unknown)
@@ -146,15 +195,33 @@ func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, uns
 	return f, slices.Compact(unknown), slices.Compact(unsupported)
 }
 
+// complete sets what does not depend on the gates: whether the API of ClusterProfiles is
+// served, and the labels of the objects of clusters, see State.
+func (f *Features) complete(cm *operatorv1.ClusterManager, profiles Profiles, labels map[string]string, sync bool) {
+	f.ProfilesServed, f.Labels = profiles.Served, labels
+	if sync {
+		f.Labels = syncedLabels(cm.Labels)
+		maps.Copy(f.Labels, labels)
+	}
+}
+
 // approvers returns the auto-approved identities of the csr driver. They replace those of the
 // older field as a whole.
 func approvers(c operatorv1.RegistrationHubConfiguration) []string {
+	if users := csrIdentities(c); len(users) > 0 {
+		return users
+	}
+	return c.AutoApproveUsers
+}
+
+// csrIdentities returns the auto-approved identities of the csr driver.
+func csrIdentities(c operatorv1.RegistrationHubConfiguration) []string {
 	for _, driver := range c.RegistrationDrivers {
 		if (driver.AuthType == operatorv1.AuthTypeCSR || driver.AuthType == "") && driver.CSR != nil && len(driver.CSR.AutoApprovedIdentities) > 0 {
 			return driver.CSR.AutoApprovedIdentities
 		}
 	}
-	return c.AutoApproveUsers
+	return nil
 }
 
 // drivers returns the requested registration and work drivers that are not supported.

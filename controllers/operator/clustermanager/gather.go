@@ -40,24 +40,85 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	if err := c.gatherCertificates(&s); err != nil {
 		return s, err
 	}
-	c.gatherHooks(&s)
 	s.Serving = c.config.Serving()
 	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok {
 		s.Deployment = own.generation
-		if own.available == 0 {
+		if own.available == 0 && c.config.Split == nil {
 			s.Unready = "the hub's pod to be available"
 		}
 	}
-	s.Installed = c.installed
+	s.Installed, s.Faulty = slices.Concat(c.installed, c.assembly.objects()), c.assembly.fault()
+	s.Profiles, _ = c.leading.profiles.Get(reconcile.Key{Name: crd.ClusterProfiles})
+	leftover := c.gatherSplit(&s)
+	at := c.admissionNamespace(&s)
+	c.gatherHooks(&s, at)
+	if err := c.gatherDefinitions(&s, at); err != nil || c.config.Split != nil || len(s.Split) > 0 {
+		return s, err
+	}
+	c.sweep(ctx, &s, leftover)
+	return s, nil
+}
+
+// gatherSplit reads the Deployments of the split layout, and reports whether some of this
+// project's are there.
+func (c *Controller) gatherSplit(s *State) (ours bool) {
+	all := map[string]readiness{}
 	for _, d := range c.leading.split.List() {
+		all[d.name] = d
+		ours = ours || d.ours
 		// Webhooks decide nothing: those of a hub that is taken over answer until ours do.
-		if d.available > 0 && !strings.HasSuffix(d.name, "-webhook") {
+		if !d.ours && d.available > 0 && !strings.HasSuffix(d.name, "-webhook") {
 			s.Split = append(s.Split, d.name)
 		}
 	}
 	slices.Sort(s.Split)
-	s.Profiles, _ = c.leading.profiles.Get(reconcile.Key{Name: crd.ClusterProfiles})
-	return s, c.gatherDefinitions(&s)
+	if c.config.Split == nil {
+		return ours
+	}
+	features, _, _ := parseFeatures(s.ClusterManager.Spec)
+	for _, wanted := range components {
+		if d, found := all[wanted.deployment()]; wanted.isWanted(features) {
+			s.Components = append(s.Components, Component{
+				Name: wanted.deployment(), Found: found, Rolling: d.rolling, Unavailable: d.wanted > d.available, Generation: d.generation,
+				isWebhook: wanted.isWebhook(),
+			})
+		}
+	}
+	return ours
+}
+
+// admissionNamespace returns where the Services of admission are. In the split layout they are
+// beside the operator until the webhooks' own Deployments answer for the first time after a
+// switch.
+func (c *Controller) admissionNamespace(s *State) string {
+	if c.config.Split == nil {
+		return hub.Namespace
+	}
+	live, there := c.leading.mutating.Get(reconcile.Key{Name: hooks[0].name})
+	ready := !slices.ContainsFunc(s.Components, func(c Component) bool { return c.isWebhook && (!c.Found || c.Rolling || c.Unavailable) })
+	if !ready && !there {
+		s.Unready = "the Deployments of the webhooks to be available"
+	}
+	if at := live.servedIn(); !ready && at == hub.Namespace {
+		return at
+	}
+	return hub.ComponentNamespace
+}
+
+// sweep removes the components of the split layout, once admission does not need them any
+// more. What prevents that is reported in the state.
+func (c *Controller) sweep(ctx context.Context, s *State, leftover bool) {
+	if leftover {
+		c.swept, s.Leftover = false, "the Deployments of the split layout to go"
+	}
+	if c.swept || !s.Stored || s.Serving != nil || s.Unready != "" || !c.servesAll() {
+		return
+	}
+	left, err := teardown.HubComponents(ctx, c.config.Client)
+	if err != nil {
+		left = "the split layout, which cannot be removed: " + err.Error()
+	}
+	s.Leftover, c.swept = left, left == ""
 }
 
 // continueRemoval continues the removal. The loops are stopped first: they would recreate
@@ -73,6 +134,29 @@ func (c *Controller) continueRemoval(ctx context.Context, s *State) error {
 		s.Remaining = "what cannot be removed: " + err.Error()
 	}
 	return err
+}
+
+// servesAll reports whether admission and conversion are all served beside this process.
+func (c *Controller) servesAll() bool {
+	for _, h := range hooks {
+		if f, _ := c.watched(h).Get(reconcile.Key{Name: h.name}); f.servedIn() != hub.Namespace {
+			return false
+		}
+	}
+	for _, name := range definitionNames {
+		if f, _ := c.leading.definitions.Get(reconcile.Key{Name: name}); crd.NeedsConversion(name) && f.convertedIn() != hub.Namespace {
+			return false
+		}
+	}
+	return true
+}
+
+// watched returns the collection that a webhook configuration is in.
+func (c *Controller) watched(h hook) *watch.Collection[found] {
+	if h.mutating {
+		return c.leading.mutating
+	}
+	return c.leading.validating
 }
 
 // gatherCertificates reads the stored certificates and issues those that are missing or due
@@ -145,14 +229,10 @@ func inHub(name string) reconcile.Key {
 }
 
 // gatherHooks prepares the webhook configurations. Those that are up to date are not applied.
-func (c *Controller) gatherHooks(s *State) {
+func (c *Controller) gatherHooks(s *State, namespace string) {
 	for _, h := range hooks {
-		list := c.leading.validating
-		if h.mutating {
-			list = c.leading.mutating
-		}
-		f := c.readFound(list, h.name)
-		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(s.ClusterManager.Name, s.Certs.Bundle)}
+		f := c.readFound(c.watched(h), h.name)
+		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(namespace, s.Certs.Bundle)}
 		if f.hasIntent(manager.Stamp(hook.Wanted)) && f.matches(wireForm(hook.Wanted)) {
 			hook.Wanted = nil
 		}
@@ -174,9 +254,9 @@ func (c *Controller) readFound(list *watch.Collection[found], name string) found
 
 // gatherDefinitions prepares the CustomResourceDefinitions. Decoding an embedded definition
 // costs memory, so the hash of each is remembered.
-func (c *Controller) gatherDefinitions(s *State) error {
-	if bundle := string(s.Certs.Bundle); c.bundle != bundle {
-		c.bundle = bundle
+func (c *Controller) gatherDefinitions(s *State, namespace string) error {
+	if client := namespace + string(s.Certs.Bundle); c.converter != client {
+		c.converter = client
 		clear(c.intents)
 	}
 	for _, name := range definitionNames {
@@ -185,7 +265,7 @@ func (c *Controller) gatherDefinitions(s *State) error {
 		if f.release != "" && isNewer(f.release, c.config.Version) {
 			d.Newer = f.release
 		} else if intent, ok := c.intents[name]; !ok || !f.hasIntent(intent) || !f.matches(c.conversions[name]) {
-			wanted, err := c.definition(name, s)
+			wanted, err := c.definition(name, namespace, s)
 			if err != nil {
 				return err
 			}
@@ -202,14 +282,14 @@ func (c *Controller) gatherDefinitions(s *State) error {
 }
 
 // definition returns the CustomResourceDefinition to apply.
-func (c *Controller) definition(name string, s *State) (*unstructured.Unstructured, error) {
+func (c *Controller) definition(name, namespace string, s *State) (*unstructured.Unstructured, error) {
 	u, err := crd.Get(name)
 	if err != nil {
 		return nil, err
 	}
 	if crd.NeedsConversion(name) {
 		u = crd.WithConversion(u, crd.Conversion{
-			Namespace: hub.Namespace, Name: operatorv1.ServiceAddOnWebhook, Path: webhook.PathConvert, Port: hub.WebhookPort, CABundle: s.Certs.Bundle,
+			Namespace: namespace, Name: operatorv1.ServiceAddOnWebhook, Path: webhook.PathConvert, Port: hub.WebhookPort, CABundle: s.Certs.Bundle,
 		})
 	}
 	u.SetLabels(inventory(s.ClusterManager.Name))

@@ -3,6 +3,8 @@
 package clustermanager
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -10,8 +12,8 @@ import (
 
 // installedObjects returns the objects that an installer applies for a hub, without the
 // ClusterManager itself.
-func installedObjects(version string) ([]operatorv1.RelatedResourceMeta, error) {
-	objects, err := hub.Objects(hub.Options{Version: version})
+func installedObjects(c Config) ([]operatorv1.RelatedResourceMeta, error) {
+	objects, err := hub.Objects(c.installed())
 	if err != nil {
 		return nil, err
 	}
@@ -20,12 +22,25 @@ func installedObjects(version string) ([]operatorv1.RelatedResourceMeta, error) 
 		if u.GetKind() == "ClusterManager" {
 			continue
 		}
-		resource := reconcile.ResourceOf(u.GroupVersionKind())
-		out = append(out, operatorv1.RelatedResourceMeta{
-			Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: u.GetNamespace(), Name: u.GetName(),
-		})
+		out = append(out, relatedTo(u))
 	}
 	return out, nil
+}
+
+// installed are the options with which an installer applied what this process keeps.
+func (c Config) installed() hub.Options {
+	o := hub.Options{Version: c.Version}
+	if c.Split != nil {
+		o.Layout = hub.LayoutSplit
+	}
+	return o
+}
+
+func relatedTo(u *unstructured.Unstructured) operatorv1.RelatedResourceMeta {
+	resource := reconcile.ResourceOf(u.GroupVersionKind())
+	return operatorv1.RelatedResourceMeta{
+		Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: u.GetNamespace(), Name: u.GetName(),
+	}
 }
 
 // setInventory sets the related resources of the hub and the generation of its Deployment in
@@ -58,5 +73,12 @@ func setInventory(s State, cm *operatorv1.ClusterManager, f Features) {
 		cm.Status.Generations = []operatorv1.GenerationStatus{{
 			Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: s.Deployment,
 		}}
+	}
+	for _, c := range s.Components {
+		if c.Found {
+			cm.Status.Generations = append(cm.Status.Generations, operatorv1.GenerationStatus{
+				Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.ComponentNamespace, Name: c.Name, LastGeneration: c.Generation,
+			})
+		}
 	}
 }

@@ -81,8 +81,8 @@ func locationOf(u *unstructured.Unstructured) location {
 // partsOf returns the objects of an installation that the process may restore: its Services,
 // then the namespace of its certificates, its role bindings there, and the ServiceAccount of
 // the add-on manager. Objects that depend on options of the installer are not included.
-func partsOf(version string) ([]*unstructured.Unstructured, error) {
-	objects, err := hub.Objects(hub.Options{Version: version})
+func partsOf(c Config) ([]*unstructured.Unstructured, error) {
+	objects, err := hub.Objects(c.installed())
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ type parts struct {
 }
 
 func newParts(config Config, collections *Collections, log logr.Logger) (*parts, error) {
-	objects, err := partsOf(config.Version)
+	objects, err := partsOf(config)
 	if err != nil {
 		return nil, err
 	}

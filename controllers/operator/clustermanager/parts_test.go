@@ -14,7 +14,7 @@ import (
 )
 
 func TestPartsOfTheInstallationArePutBack(t *testing.T) {
-	objects, err := partsOf("v1")
+	objects, err := partsOf(Config{Version: "v1"})
 	require.NoError(t, err)
 	all := []string{
 		"Service cluster-manager-registration-webhook",
@@ -69,7 +69,7 @@ func deleted(cm *operatorv1.ClusterManager) {
 }
 
 func TestAPartIsComparedByWhatItSays(t *testing.T) {
-	objects, err := partsOf("v1")
+	objects, err := partsOf(Config{Version: "v1"})
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		change []string

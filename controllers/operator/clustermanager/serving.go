@@ -16,30 +16,39 @@ import (
 // each is for.
 func servingSecrets() map[string]string {
 	return map[string]string{
-		dnsName(operatorv1.ServiceRegistrationWebhook): operatorv1.SecretRegistrationWebhookServingCert,
-		dnsName(operatorv1.ServiceWorkWebhook):         operatorv1.SecretWorkWebhookServingCert,
-		dnsName(operatorv1.ServiceAddOnWebhook):        operatorv1.SecretAddOnWebhookServingCert,
-		PlacementName():                                operatorv1.SecretPlacementDebugServingCert,
+		ServingName(hub.Namespace, operatorv1.ServiceRegistrationWebhook): operatorv1.SecretRegistrationWebhookServingCert,
+		ServingName(hub.Namespace, operatorv1.ServiceWorkWebhook):         operatorv1.SecretWorkWebhookServingCert,
+		ServingName(hub.Namespace, operatorv1.ServiceAddOnWebhook):        operatorv1.SecretAddOnWebhookServingCert,
+		PlacementName(): operatorv1.SecretPlacementDebugServingCert,
 	}
 }
 
-func dnsName(service string) string { return service + "." + hub.Namespace + ".svc" }
+// ServingName returns the DNS name of a Service.
+func ServingName(namespace, service string) string { return service + "." + namespace + ".svc" }
 
-// ServingNames returns the DNS names at which admission and conversion are served.
+// ServingNames returns the DNS names at which the hub process, or the operator, serves
+// admission and conversion.
 func ServingNames() []string {
 	return []string{
-		dnsName(operatorv1.ServiceRegistrationWebhook), dnsName(operatorv1.ServiceWorkWebhook), dnsName(operatorv1.ServiceAddOnWebhook),
+		ServingName(hub.Namespace, operatorv1.ServiceRegistrationWebhook), ServingName(hub.Namespace, operatorv1.ServiceWorkWebhook),
+		ServingName(hub.Namespace, operatorv1.ServiceAddOnWebhook),
 	}
 }
 
 // PlacementName returns the DNS name at which the debug endpoint of placements is served.
-func PlacementName() string { return dnsName(operatorv1.ServicePlacement) }
+func PlacementName() string { return ServingName(hub.Namespace, operatorv1.ServicePlacement) }
 
-// placementAliases returns the names that tools of Open Cluster Management use for that
-// endpoint.
-func placementAliases() map[string][]string {
-	name := operatorv1.ServicePlacement + "." + hub.ComponentNamespace + ".svc"
-	return map[string][]string{PlacementName(): {name, name + ".cluster.local"}}
+// servingAliases returns the further names of the certificates: those of the Services of the
+// split layout, so that a switch of the layout needs no other certificates, and which tools of
+// Open Cluster Management use for the debug endpoint in both.
+func servingAliases() map[string][]string {
+	out := map[string][]string{}
+	for _, service := range []string{operatorv1.ServiceRegistrationWebhook, operatorv1.ServiceWorkWebhook, operatorv1.ServiceAddOnWebhook} {
+		out[ServingName(hub.Namespace, service)] = []string{ServingName(hub.ComponentNamespace, service)}
+	}
+	name := ServingName(hub.ComponentNamespace, operatorv1.ServicePlacement)
+	out[PlacementName()] = []string{name, name + ".cluster.local"}
+	return out
 }
 
 // servingNames returns all DNS names that need a certificate with these features.

@@ -136,12 +136,13 @@ func inventory(name string) map[string]string {
 	return map[string]string{operatorv1.LabelCreatedByClusterManager: name}
 }
 
-// object returns the webhook configuration, with bundle as the CA bundle of its client.
-func (h hook) object(owner string, bundle []byte) reconcile.Object {
+// object returns the webhook configuration, with bundle as the CA bundle of its client, which
+// is in namespace.
+func (h hook) object(namespace string, bundle []byte) reconcile.Object {
 	fail, none, timeout := h.failure, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
 	all, port := admissionregistrationv1.AllScopes, int32(hub.WebhookPort)
 	client := admissionregistrationv1.WebhookClientConfig{
-		Service:  &admissionregistrationv1.ServiceReference{Namespace: hub.Namespace, Name: h.service, Path: &h.path, Port: &port},
+		Service:  &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: h.service, Path: &h.path, Port: &port},
 		CABundle: bundle,
 	}
 	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
@@ -157,7 +158,7 @@ func (h hook) object(owner string, bundle []byte) reconcile.Object {
 		},
 	}}
 	versions := []string{"v1", "v1beta1"}
-	meta := metav1.ObjectMeta{Name: h.name, Labels: inventory(owner)}
+	meta := metav1.ObjectMeta{Name: h.name, Labels: inventory(hub.Name)}
 	group := admissionregistrationv1.SchemeGroupVersion.String()
 	if h.mutating {
 		return &admissionregistrationv1.MutatingWebhookConfiguration{

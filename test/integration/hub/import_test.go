@@ -99,7 +99,8 @@ func (s importScene) importer(t *testing.T, mode string) {
 // grantImports does what hub.AllowImporter does.
 func (s importScene) grantImports(t *testing.T) {
 	t.Helper()
-	require.Equal(t, "kubectl set subject clusterrolebinding cluster-manager-importer --serviceaccount=open-cluster-management:cluster-manager", hub.AllowImporter)
+	require.Equal(t, "kubectl set subject clusterrolebinding cluster-manager-importer --serviceaccount=open-cluster-management:cluster-manager"+
+		" --serviceaccount=open-cluster-management-hub:registration-controller-sa", hub.AllowImporter)
 	body := `{"subjects":[{"kind":"ServiceAccount","namespace":"open-cluster-management","name":"cluster-manager"}]}`
 	_, err := s.dyn.Resource(clusterRoleBinding).Patch(t.Context(), "cluster-manager-importer", types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	require.NoError(t, err)
