@@ -134,7 +134,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		"error-surplus-argument":  "hub status x",
 		"error-wrong-format":      "cluster list -o yml --context hub",
 		"error-no-target":         "work apply web -f -",
-		"error-split-layout":      "hub init --layout split",
+		"error-layout":            "hub init --layout other",
 		"error-reserved-name":     "join kube-system --hub-context hub",
 		"error-cluster-name":      "join Prod_1 --hub-context hub",
 		"error-token-life":        "hub token create --ttl -1h --context hub",

@@ -21,7 +21,7 @@ import (
 type InitOptions struct {
 	options.Change
 	options.Release
-	// Layout must be compact; split is refused.
+	// Layout is compact or split; empty keeps it.
 	Layout string
 	// Gates are feature gates.
 	Gates options.Gates
@@ -68,7 +68,8 @@ func newInit(f *options.Factory) *cobra.Command {
 	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, WaitDefault: true})
 	o.Release.AddFlags(flags)
 	o.Gates.AddFlags(flags)
-	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
+	flags.StringVar(&o.Layout, "layout", "", "compact: one process, or split: an operator that runs a Deployment for each part; "+
+		"without the flag it stays as it is, at first compact")
 	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
 	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address at which other clusters reach this hub, if it differs from the context's")
 	flags.Int32Var(&o.Replicas, "replicas", 1, "number of hub processes; one leads, the others are hot standbys")
@@ -87,11 +88,8 @@ func newInit(f *options.Factory) *cobra.Command {
 
 // Validate checks the flags.
 func (o *InitOptions) Validate() error {
-	if o.Layout != "compact" {
-		if o.Layout == "split" {
-			return options.Usage("--layout split is not supported in this release", "use --layout compact, the default: it runs the same loops in one process")
-		}
-		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
+	if o.Layout != "" && o.Layout != hub.LayoutCompact && o.Layout != hub.LayoutSplit {
+		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact or split")
 	}
 	if o.AddOnRights != "" && o.AddOnRights != hub.AddOnRightsDefault && o.AddOnRights != hub.AddOnRightsNarrow {
 		return options.Usage(fmt.Sprintf("wrong value %q for --addon-rights", o.AddOnRights), "use default or narrow")
@@ -135,7 +133,7 @@ func (o *InitOptions) Run(ctx context.Context) error {
 	u.Note("hub: %s", c)
 	p := u.Progress()
 	wanted := hub.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
-		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights}
+		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights, Layout: o.Layout}
 	if o.Adopt {
 		defer p.Close()
 		return o.adopt(ctx, p.Close, wanted)

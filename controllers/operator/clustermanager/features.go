@@ -97,7 +97,7 @@ var (
 func featuresOf(on map[string]bool) Features {
 	return Features{
 		DefaultClusterSet: on[gateDefaultClusterSet], ResourceCleanup: on[gateResourceCleanup], ClusterProfile: on[gateClusterProfile],
-		ClusterImporter: on[gateClusterImporter],
+		ClusterImporter:       on[gateClusterImporter],
 		NilExecutorValidating: on[gateNilExecutor], ManifestWorkReplicaSet: on[gateReplicaSet], CleanUpCompletedManifestWork: on[gateCleanUpCompleted],
 		AddOnManagement: on[gateAddOnManagement], PlacementDebugServer: on[gatePlacementDebug],
 	}
@@ -108,7 +108,7 @@ func (f Features) gates() map[string]bool {
 	return map[string]bool{
 		gateDefaultClusterSet: f.DefaultClusterSet, gateResourceCleanup: f.ResourceCleanup, gateClusterProfile: f.ClusterProfile,
 		gateClusterImporter: f.ClusterImporter,
-		gateNilExecutor: f.NilExecutorValidating, gateReplicaSet: f.ManifestWorkReplicaSet, gateCleanUpCompleted: f.CleanUpCompletedManifestWork,
+		gateNilExecutor:     f.NilExecutorValidating, gateReplicaSet: f.ManifestWorkReplicaSet, gateCleanUpCompleted: f.CleanUpCompletedManifestWork,
 		gateAddOnManagement: f.AddOnManagement, gatePlacementDebug: f.PlacementDebugServer, GateAutoApproval: len(f.AutoApprove) > 0,
 	}
 }

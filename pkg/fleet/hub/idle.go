@@ -23,22 +23,50 @@ const (
 	hubLeaseLimit = 30 * time.Second
 )
 
-// Idle returns a message when no process of our hub has renewed its lease for a while, ""
-// otherwise. The process need not be gone for that: it may hang.
+// componentLeases are held by the leading pods of the components of the split layout, by
+// Deployment.
+var componentLeases = map[string]string{
+	"cluster-manager-registration-controller": "registration-controller-lock", "cluster-manager-placement-controller": "placement-lock",
+	"cluster-manager-addon-manager-controller": "manager-lock", "cluster-manager-work-controller": "work-manager-lock",
+}
+
+// Idle returns a message when no process of our hub, or of a component of it, has renewed its
+// lease for a while, "" otherwise. The process need not be gone for that: it may hang.
 func Idle(ctx context.Context, c *fleet.Cluster, local time.Time) (string, error) {
-	lease, err := c.Client.Resource(fleet.Leases).Namespace(operatorv1.NamespaceOperator).Get(ctx, hubLease, metav1.GetOptions{})
+	why, err := idle(ctx, c, operatorv1.NamespaceOperator, hubLease, local)
+	if why != "" || err != nil {
+		return why, err
+	}
+	components, err := ownComponents(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	for i := range components {
+		lease, age := componentLeases[components[i].GetName()], c.Now(local).Sub(components[i].GetCreationTimestamp().Time)
+		if lease == "" || age < hubLeaseLimit {
+			continue // it has no leader, or is taking over from that of an earlier Deployment
+		}
+		if why, err := idle(ctx, c, operatorv1.NamespaceHub, lease, local); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+func idle(ctx context.Context, c *fleet.Cluster, namespace, name string, local time.Time) (string, error) {
+	lease, err := c.Client.Resource(fleet.Leases).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "no process of the hub has ever taken the lease " + hubLease, nil
+		return "no process of the hub has ever taken the lease " + name, nil
 	}
 	if err != nil {
-		return "", fleet.Explain("reading lease "+operatorv1.NamespaceOperator+"/"+hubLease, c, err)
+		return "", fleet.Explain("reading lease "+namespace+"/"+name, c, err)
 	}
 	at := cluster.Arrived(lease)
 	if at == nil {
-		return "the lease " + hubLease + " has no renewal time", nil
+		return "the lease " + name + " has no renewal time", nil
 	}
 	if age := c.Now(local).Sub(at.Time); age > hubLeaseLimit {
-		return fmt.Sprintf("no process of the hub has renewed the lease %s for %s", hubLease, duration.HumanDuration(age)), nil
+		return fmt.Sprintf("no process of the hub has renewed the lease %s for %s", name, duration.HumanDuration(age)), nil
 	}
 	return "", nil
 }

@@ -55,6 +55,8 @@ type InitOptions struct {
 	APIServerURL string
 	// Replicas of the hub process; 0 keeps the current number, at least 1.
 	Replicas int32
+	// Layout is LayoutCompact or LayoutSplit; empty keeps the current one, at first compact.
+	Layout string
 	// AddOnRights are the rights of the add-on manager: AddOnRightsDefault or
 	// AddOnRightsNarrow; empty keeps the current ones.
 	AddOnRights string
@@ -106,6 +108,9 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	if err := o.preflight(ctx, r); err != nil {
 		return result, r.Fail(err)
 	}
+	if err := o.keepLayout(ctx); err != nil {
+		return result, err
+	}
 	objects, err := o.objects(ctx)
 	if err != nil {
 		return result, err
@@ -129,6 +134,11 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 		return result, nil
 	}
 	if err := o.wait(ctx, r); err != nil {
+		return result, r.Fail(err)
+	}
+	pruned, err := o.prune(ctx)
+	result.Items = append(result.Items, pruned...)
+	if err != nil {
 		return result, r.Fail(err)
 	}
 	result.Ready = true
@@ -156,7 +166,9 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports})
+	objects, err := hub.Objects(hub.Options{
+		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports, Layout: o.Layout,
+	})
 	if err != nil {
 		return nil, err
 	}

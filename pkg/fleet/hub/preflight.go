@@ -17,6 +17,7 @@ import (
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
@@ -98,10 +99,12 @@ func (o *InitOptions) checkOther(ctx context.Context) error {
 	if err != nil {
 		return fleet.Explain("looking for other hub components", o.Hub, err)
 	}
-	if len(split) > 0 {
-		return fleet.Refuse(o.Hub.String()+" is a hub already, in the split layout", "there are deployments in "+operatorv1.NamespaceHub+", such as "+
-			split[0].GetName(),
-			CleanFirst.On(o.Hub))
+	for i := range split {
+		if !teardown.IsHubComponent(&split[i]) {
+			return fleet.Refuse(o.Hub.String()+" is a hub already, of another distribution", "there are deployments in "+operatorv1.NamespaceHub+", such as "+
+				split[i].GetName(),
+				CleanFirst.On(o.Hub))
+		}
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 	if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
 		return err
 	}
+	if err := o.waitLayout(ctx, r); err != nil {
+		return err
+	}
 	if err := o.waitApplied(ctx, r); err != nil {
 		return err
 	}
