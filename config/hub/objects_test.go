@@ -280,6 +280,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"create /serviceaccounts/token [agent-registration-bootstrap]",
 				"get /configmaps [cluster-info]",
 				"get /secrets",
+				"get apps/deployments [cluster-manager]",
 				"list,watch cluster.x-k8s.io/clusters",
 			},
 		},
@@ -348,7 +349,11 @@ func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
 // TestOnlyAHubThatImportsHasTheRightsForIt: the binding is there in any case, so that an
 // administrator can add the subject, and so that switching the gate off removes it.
 func TestOnlyAHubThatImportsHasTheRightsForIt(t *testing.T) {
-	for importer, want := range map[bool][]rbacv1.Subject{true: {{Kind: "ServiceAccount", Name: hub.Name, Namespace: hub.Namespace}}, false: {}} {
+	importing := []rbacv1.Subject{
+		{Kind: "ServiceAccount", Name: hub.Name, Namespace: hub.Namespace},
+		{Kind: "ServiceAccount", Name: hub.RegistrationAccount, Namespace: hub.ComponentNamespace},
+	}
+	for importer, want := range map[bool][]rbacv1.Subject{true: importing, false: {}} {
 		list := objects(t, hub.Options{Version: "v1", Importer: importer})
 		binding := find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.ImporterRole)
 		require.Equal(t, want, append([]rbacv1.Subject{}, binding.Subjects...))

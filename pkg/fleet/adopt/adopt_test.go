@@ -92,6 +92,12 @@ func TestWhatCannotBeAdoptedIsRefused(t *testing.T) {
 		"Applied=False": func(s *state) {
 			s.managers[0].Status.Conditions = []metav1.Condition{{Type: operatorv1.ConditionApplied, Status: "False"}}
 		},
+		"one of its components": func(s *state) {
+			d := fleet.Named(appsv1.SchemeGroupVersion.WithKind("Deployment"), operatorv1.NamespaceHub, "cluster-manager-work-webhook")
+			d.SetLabels(map[string]string{operatorv1.LabelCreatedByClusterManager: manager})
+			d.SetAnnotations(map[string]string{operatorv1.AnnotationVersion: "1.0.0"})
+			s.live[key(d)] = d
+		},
 		"of release 1.4": func(s *state) { anyOf(s).SetAnnotations(map[string]string{operatorv1.AnnotationVersion: "1.4.0"}) },
 		"has version v99": func(s *state) {
 			anyOf(s).Object["spec"] = map[string]any{"versions": []any{map[string]any{"name": "v99"}}}

@@ -89,6 +89,9 @@ func (b *back) look(ctx context.Context) error {
 		return fleet.Refuse("there is nothing to give back", "this hub was not adopted: there is no configmap "+operatorv1.NamespaceOperator+"/"+recordName,
 			fleet.Advice("leave it as it is"))
 	}
+	if err := b.state.checkLayout(); err != nil {
+		return err
+	}
 	for _, cm := range b.state.managers {
 		if cm.DeletionTimestamp != nil {
 			return fleet.Refuse("the hub is being removed", "clustermanager/"+cm.Name+" is being deleted", fleet.Advice("wait until it is gone"))

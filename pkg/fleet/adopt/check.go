@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -31,7 +32,7 @@ func (s *state) check() error {
 	if !s.foreign() && s.record == nil && s.ours == nil {
 		return fleet.Refuse("there is no hub to adopt", "nothing of another operator's hub is there", Install.With())
 	}
-	for _, check := range []func() error{s.checkManager, s.checkDrivers, s.checkOLM, s.checkVersions, s.checkHealth} {
+	for _, check := range []func() error{s.checkLayout, s.checkManager, s.checkDrivers, s.checkOLM, s.checkVersions, s.checkHealth} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -40,6 +41,17 @@ func (s *state) check() error {
 }
 
 const cannot = "this hub cannot be adopted"
+
+// checkLayout refuses our own split layout, whose components have the names of the other hub's.
+func (s *state) checkLayout() error {
+	for _, u := range s.live {
+		if u.GetKind() == "Deployment" && u.GetNamespace() == operatorv1.NamespaceHub && teardown.IsHubComponent(u) {
+			return fleet.Refuse("this hub is ours, in the split layout", "deployment "+u.GetNamespace()+"/"+u.GetName()+" is one of its components",
+				Compact.With())
+		}
+	}
+	return nil
+}
 
 func (s *state) checkManager() error {
 	if len(s.managers) != 1 || s.managers[0].Name != manager {

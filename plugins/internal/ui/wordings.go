@@ -93,6 +93,7 @@ var wordings = map[fleet.RemedyCode]string{
 	hub.UnjoinFirst:  "kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context {{.hub}}      or add --force",
 
 	adopt.Install: "kubectl ocm hub init{{.on}}",
+	adopt.Compact: "kubectl ocm hub init --layout compact{{.on}}      then run the same command again",
 	adopt.RemoveCSV: "delete its Subscription, which kubectl get subscriptions.operators.coreos.com -n {{.namespace}}{{.on}} shows, " +
 		"then kubectl delete clusterserviceversion {{.csv}} -n {{.namespace}}{{.on}}      both leave the hub as it is",
 
