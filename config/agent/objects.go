@@ -3,40 +3,28 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
-	"embed"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Names in the manifests, which are those of the default Klusterlet.
-const (
-	klusterletsCRD = "klusterlets.operator.open-cluster-management.io"
-	workRole       = "kubectl-ocm:klusterlet-work:agent"
-	executionRole  = "kubectl-ocm:klusterlet-work:execution"
-	adminBinding   = "kubectl-ocm:klusterlet-work:execution-admin"
-)
-
 // ServiceAccount returns the name of the identity that the agent of a Klusterlet has on its own
 // cluster.
-func ServiceAccount(klusterlet string) string { return klusterlet + "-work-sa" }
+func ServiceAccount(klusterlet string) string { return manifests.WorkAccount(klusterlet) }
 
-//go:embed manifests/*.yaml
-var manifests embed.FS
+// FormerRights returns the names that roles and bindings of the agent had in earlier
+// releases. Other charts use these names too, so each overwrote the other's objects.
+func FormerRights() []string { return manifests.FormerRights() }
 
 // Options are what differs between two installations of the agent.
 type Options struct {
@@ -93,7 +81,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 func namespaces(o Options) ([]*unstructured.Unstructured, error) {
-	objects, err := decode("namespaces.yaml")
+	objects, err := manifests.Read("namespaces.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -106,85 +94,12 @@ func namespaces(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// rights returns the ServiceAccount with its roles and bindings.
 func rights(o Options) ([]*unstructured.Unstructured, error) {
-	objects, err := decode("rbac.yaml")
-	if err != nil {
-		return nil, err
-	}
-	if o.NarrowRights {
-		objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetName() == adminBinding })
-	}
-	for _, u := range objects {
-		if u.GetNamespace() == operatorv1.NamespaceAgent {
-			u.SetNamespace(o.Namespace)
-		}
-		if err := each(u, "subjects", func(subject map[string]any) {
-			subject["namespace"], subject["name"] = o.Namespace, ServiceAccount(o.Klusterlet)
-		}); err != nil {
-			return nil, err
-		}
-		if err := each(u, "rules", func(rule map[string]any) { adaptRule(rule, u.GetName(), o) }); err != nil {
-			return nil, err
-		}
-		if err := dropIdle(u); err != nil {
-			return nil, err
-		}
-		if role, ok, _ := unstructured.NestedString(u.Object, "roleRef", "name"); ok {
-			_ = unstructured.SetNestedField(u.Object, o.named(role), "roleRef", "name")
-		}
-		u.SetName(o.named(u.GetName()))
-	}
-	return objects, nil
-}
-
-// named returns the name that an object of the manifests has for the Klusterlet of these
-// options.
-func (o Options) named(name string) string {
-	for _, prefix := range []string{"kubectl-ocm:management:", "kubectl-ocm:", ""} {
-		rest, ok := strings.CutPrefix(name, prefix+operatorv1.DefaultKlusterletName)
-		if ok && (rest == "" || rest[0] == '-') {
-			return prefix + o.Klusterlet + rest
-		}
-	}
-	return name
-}
-
-// adaptRule names the objects of this agent in rules, and removes the verbs that narrow rights
-// leave out. Only the default Klusterlet had other names in earlier releases.
-func adaptRule(rule map[string]any, role string, o Options) {
-	if names, ok := rule["resourceNames"].([]any); ok {
-		if o.Klusterlet != operatorv1.DefaultKlusterletName {
-			names = slices.DeleteFunc(names, func(name any) bool { return slices.Contains(FormerRights(), name.(string)) })
-		}
-		for i, name := range names {
-			names[i] = o.named(name.(string))
-			if name == operatorv1.NamespaceAgent {
-				names[i] = o.Namespace
-			}
-		}
-		rule["resourceNames"] = names
-	}
-	if verbs, ok := rule["verbs"].([]any); ok && o.NarrowRights && (role == executionRole || role == workRole) {
-		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" || v == "impersonate" })
-	}
-}
-
-// dropIdle removes rules without verbs.
-func dropIdle(u *unstructured.Unstructured) error {
-	rules, found, err := unstructured.NestedSlice(u.Object, "rules")
-	if err != nil || !found {
-		return err
-	}
-	rules = slices.DeleteFunc(rules, func(rule any) bool {
-		verbs, ok := rule.(map[string]any)["verbs"].([]any)
-		return ok && len(verbs) == 0
-	})
-	return unstructured.SetNestedSlice(u.Object, rules, "rules")
+	return manifests.Rights(manifests.Agent{Klusterlet: o.Klusterlet, Namespace: o.Namespace, Narrow: o.NarrowRights})
 }
 
 func definition(Options) ([]*unstructured.Unstructured, error) {
-	u, err := crd.Get(klusterletsCRD)
+	u, err := crd.Get(crd.Klusterlets)
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of klusterlets: %w", err)
 	}
@@ -205,7 +120,7 @@ func bootstrap(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 func deployment(o Options) ([]*unstructured.Unstructured, error) {
-	objects, err := decode("deployment.yaml")
+	objects, err := manifests.Read("deployment.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +152,7 @@ func deployment(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
-	objects, err := decode("klusterlet.yaml")
+	objects, err := manifests.Read("klusterlet.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -254,24 +169,6 @@ func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{u}, err
 }
 
-// FormerRights returns the names that roles and bindings of the agent had in earlier
-// releases. Other charts use these names too, so each overwrote the other's objects.
-func FormerRights() []string {
-	return []string{
-		formerRole, "open-cluster-management:klusterlet-registration:agent", "open-cluster-management:klusterlet-registration:addon-management",
-		"open-cluster-management:klusterlet-work:agent", "open-cluster-management:klusterlet-work:execution",
-		"open-cluster-management:klusterlet-work:aggregate", "open-cluster-management:klusterlet-work:execution-admin",
-		"open-cluster-management:management:klusterlet-registration:agent", "open-cluster-management:management:klusterlet-work:agent",
-	}
-}
-
-const formerRole = "klusterlet"
-
-// current returns the current name of a role or binding.
-func current(former string) string {
-	return "kubectl-ocm:" + strings.TrimPrefix(former, "open-cluster-management:")
-}
-
 // label marks the object as part of a Klusterlet.
 func label(u *unstructured.Unstructured, klusterlet string) {
 	labels := u.GetLabels()
@@ -280,41 +177,4 @@ func label(u *unstructured.Unstructured, klusterlet string) {
 	}
 	labels[operatorv1.LabelCreatedByKlusterlet] = klusterlet
 	u.SetLabels(labels)
-}
-
-// each calls change with every map in the list in that field of u.
-func each(u *unstructured.Unstructured, field string, change func(map[string]any)) error {
-	list, found, err := unstructured.NestedSlice(u.Object, field)
-	if err != nil || !found {
-		return err
-	}
-	for _, item := range list {
-		if m, ok := item.(map[string]any); ok {
-			change(m)
-		}
-	}
-	return unstructured.SetNestedSlice(u.Object, list, field)
-}
-
-// decode reads the documents of one embedded file.
-func decode(file string) ([]*unstructured.Unstructured, error) {
-	raw, err := manifests.ReadFile("manifests/" + file)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
-	}
-	var out []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		err := decoder.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding %s: %w", file, err)
-		}
-		if len(u.Object) > 0 {
-			out = append(out, u)
-		}
-	}
 }

@@ -79,7 +79,7 @@ type Controller struct {
 	addOns     *watch.Collection[Namespace]
 	deployment *watch.Collection[int64]
 
-	bootstrap, hub asker
+	bootstrap, hub access.Asker
 	phase          credential.Phase
 	accepted       bool
 }
@@ -88,7 +88,7 @@ type Controller struct {
 func New(o Config) *Controller {
 	c := &Controller{
 		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Spoke, Name, o.Clock),
-		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent, brief: true}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
+		bootstrap: access.Asker{Clock: o.Clock, UserAgent: o.UserAgent, Brief: true}, hub: access.Asker{Clock: o.Clock, UserAgent: o.UserAgent},
 	}
 	c.klusterlets = watch.New(watch.Options[seen]{
 		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: keepKlusterlet(o.Log),
@@ -226,15 +226,15 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	if accepted := c.config.Accepted(); c.phase != s.Registration.Phase || c.accepted != accepted {
 		// What changed the phase may also have changed the hub's answer.
 		c.phase, c.accepted = s.Registration.Phase, accepted
-		c.bootstrap.forget()
-		c.hub.forget()
+		c.bootstrap.Forget()
+		c.hub.Forget()
 	}
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.HubSecret = secret.Data
 		kept := credential.ReadKept(secret, true)
 		s.Hub = access.Answer{Problem: kept.Problem}
 		if kept.Config != nil && kept.Identity.Cluster != "" && s.Registration.Unusable == "" {
-			s.Hub = c.hub.ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, access.Hub(kept.Identity.Cluster))
+			s.Hub = c.hub.Ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, access.Hub(kept.Identity.Cluster))
 		}
 	}
 	c.gatherBootstrap(ctx, s)
@@ -263,7 +263,7 @@ func (c *Controller) gatherBootstrap(ctx context.Context, s *State) {
 	read := credential.ReadBootstrap(secret.Name, secret.Data)
 	s.Bootstrap = access.Answer{Problem: read.Problem}
 	if read.Config != nil {
-		s.Bootstrap = c.bootstrap.ask(ctx, read.Digest, read.Config, access.Bootstrap())
+		s.Bootstrap = c.bootstrap.Ask(ctx, read.Digest, read.Config, access.Bootstrap())
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -37,9 +36,6 @@ const (
 )
 
 const (
-	// unauthorizedRetry is how long to wait before asking again for access that the hub has
-	// not granted.
-	unauthorizedRetry = 30 * time.Second
 	// patience is how long communication with the hub may fail before it is reported: a hub
 	// that restarts does not answer for a moment.
 	patience = 5 * time.Second
@@ -288,7 +284,7 @@ func (s State) setConnection(k *operatorv1.Klusterlet) time.Duration {
 	}
 	s.setCondition(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
 	if !s.isSilent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || s.Registration.Unusable != "" || !s.Bootstrap.Granted()) {
-		return unauthorizedRetry
+		return access.Retry
 	}
 	return 0
 }
@@ -312,63 +308,29 @@ func (s State) untilLost() time.Duration {
 // hubReason returns the half of the reason that is about the hub kubeconfig; empty when it
 // works.
 func (s State) hubReason() (reason, message string) {
-	secret := "Secret " + clusterv1.SecretHubKubeconfig
+	if reason, message = access.MissingReason(s.HubSecret); reason != "" {
+		return reason, message
+	}
 	switch {
-	case s.HubSecret == nil:
-		return operatorv1.ReasonHubKubeConfigSecretMissing, secret + " is missing"
-	case len(s.HubSecret[clusterv1.SecretKeyKubeconfig]) == 0:
-		return operatorv1.ReasonHubKubeConfigMissing, secret + " has no kubeconfig"
-	case len(s.HubSecret[clusterv1.SecretKeyClusterName]) == 0:
-		return operatorv1.ReasonClusterNameMissing, secret + " has no cluster-name"
 	case s.Registration.Unusable != "":
 		return operatorv1.ReasonHubKubeConfigError, "The kept access cannot be used: " + s.Registration.Unusable
 	case s.isSilent():
 		return operatorv1.ReasonHubKubeConfigError, fmt.Sprintf("The hub has not answered since %s: %s", formatTime(s.Trouble.Since), s.Trouble.Problem)
 	case s.isLost():
 		return operatorv1.ReasonHubKubeConfigUnauthorized, fmt.Sprintf("The hub has refused the agent since %s: %s", formatTime(s.Trouble.Since), s.Trouble.Problem)
-	case s.Hub.Problem != "":
-		return operatorv1.ReasonHubKubeConfigError, "The kept access does not work: " + s.Hub.Problem
-	case s.Hub.Refused:
-		return operatorv1.ReasonHubKubeConfigUnauthorized, refusal(s.Hub.Missing)
 	}
-	return "", ""
-}
-
-// refusal describes what the hub does not grant. An agent that cannot even read its own
-// ManagedCluster has no rights at all; a list of all rights would hide the cause.
-func refusal(missing []string) string {
-	for _, right := range missing {
-		if strings.HasPrefix(right, "get managedclusters.") {
-			return "The hub does not let the agent see its ManagedCluster: " +
-				"the cluster was not accepted yet, or it was removed from the hub (join it again to request access)"
-		}
-	}
-	return "The hub does not grant the agent its rights" + listMissing(missing)
+	return access.HubReason(s.Hub)
 }
 
 // bootstrapReason returns the half of the reason that is about the bootstrap secret.
 func (s State) bootstrapReason() (reason, message string) {
-	switch {
-	case s.Registration.Bootstrap == "":
+	if s.Registration.Bootstrap == "" {
 		return operatorv1.ReasonBootstrapSecretError, cmp.Or(s.Hubs, "A hub is being chosen")
-	case s.BootstrapSecret == nil || len(s.BootstrapSecret[clusterv1.SecretKeyKubeconfig]) == 0:
-		return operatorv1.ReasonBootstrapSecretMissing, "Secret " + s.Registration.Bootstrap + " with key kubeconfig is missing"
-	case s.Bootstrap.Problem != "":
-		return operatorv1.ReasonBootstrapSecretError, "The bootstrap kubeconfig does not work: " + s.Bootstrap.Problem
-	case s.Bootstrap.Refused:
-		return operatorv1.ReasonBootstrapSecretUnauthorized, "The hub refuses the bootstrap kubeconfig" + listMissing(s.Bootstrap.Missing)
 	}
-	return operatorv1.ReasonBootstrapSecretFunctional, ""
+	return access.BootstrapReason(s.Registration.Bootstrap, s.BootstrapSecret, s.Bootstrap)
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-func listMissing(missing []string) string {
-	if len(missing) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(missing, ", ")
-}
 
 func sentences(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ". ")

@@ -178,7 +178,7 @@ func TestHubConnection(t *testing.T) {
 			},
 			"BootstrapSecretFunctional,HubKubeConfigError",
 			"The kept access cannot be used: the certificate expired at noon. asking",
-			unauthorizedRetry,
+			access.Retry,
 		},
 		"the hub does not answer any more": {
 			func(s *State) {
