@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
@@ -26,7 +27,7 @@ const Name = "operator.klusterlet"
 
 var (
 	klusterletsResource = schema.GroupVersionResource{Group: operatorv1.GroupVersion.Group, Version: "v1", Resource: "klusterlets"}
-	definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
 // Registration is the registration that the loop drives; credential.Controller implements it.
@@ -47,6 +48,9 @@ type Config struct {
 	Definitions []*unstructured.Unstructured
 	// Version is the version of this program.
 	Version string
+	// Others returns the other Klusterlets of this cluster that are not being deleted. The
+	// caller calls Wake after a change.
+	Others func() []string
 	// UserAgent is the user agent of requests to the hub.
 	UserAgent string
 	// Secrets is the collection of credential.NewSecrets; its owner runs it after New.
@@ -73,11 +77,8 @@ type Controller struct {
 	queue       *reconcile.Queue
 	execute     *reconcile.Executor
 	klusterlets *watch.Collection[seen]
-	definitions []*watch.Collection[Definition]
-	// others are the Klusterlets that this process does not serve.
-	others     *watch.Collection[*operatorv1.Klusterlet]
-	addOns     *watch.Collection[Namespace]
-	deployment *watch.Collection[int64]
+	shared      *shared.Watch
+	deployment  *watch.Collection[int64]
 
 	bootstrap, hub access.Asker
 	phase          credential.Phase
@@ -95,14 +96,13 @@ func New(o Config) *Controller {
 	})
 	wake := func(reconcile.Key) { c.Wake() }
 	c.klusterlets.OnChange(wake)
-	c.watchRest(wake)
-	for _, u := range o.Definitions {
-		d := watch.New(watch.Options[Definition]{
-			Client: o.Spoke, Resource: definitionsResource, FieldSelector: "metadata.name=" + u.GetName(), Log: o.Log, Keep: keepDefinition,
-		})
-		d.OnChange(wake)
-		c.definitions = append(c.definitions, d)
-	}
+	c.deployment = watch.New(watch.Options[int64]{
+		Client: o.Spoke, Resource: deploymentsResource, Namespace: o.Namespace,
+		FieldSelector: "metadata.name=" + operatorv1.AgentDeployment(o.Name), Log: o.Log,
+		Keep: func(u *unstructured.Unstructured) (int64, bool) { return u.GetGeneration(), true },
+	})
+	c.deployment.OnChange(wake)
+	c.shared = shared.NewWatch(o.Spoke, o.Definitions, o.Version, c.Wake, o.Log)
 	o.Secrets.OnChange(wake)
 	return c
 }
@@ -132,20 +132,6 @@ func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (seen, boo
 	}
 }
 
-func keepDefinition(u *unstructured.Unstructured) (Definition, bool) {
-	d := Definition{
-		ResourceVersion: u.GetResourceVersion(), Version: u.GetAnnotations()[operatorv1.AnnotationVersion],
-		Owner: u.GetLabels()[operatorv1.LabelCreatedByKlusterlet],
-	}
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, item := range conditions {
-		if c, ok := item.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
-			d.Established = u.GetDeletionTimestamp() == nil
-		}
-	}
-	return d, true
-}
-
 // Wake requeues the Klusterlet. It is called when something that Config provides has changed.
 func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Name}) }
 
@@ -156,19 +142,11 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // Collections returns the collections that the loop reads; the caller runs them.
 func (c *Controller) Collections() []interface{ Run(context.Context) error } {
-	out := []interface{ Run(context.Context) error }{c.klusterlets, c.others, c.addOns, c.deployment}
-	for _, d := range c.definitions {
-		out = append(out, d)
-	}
-	return out
+	return append(c.shared.Collections(), c.klusterlets, c.deployment)
 }
 
-// Reconcile serves the Klusterlet of this process, removes the agent when it is deleted, and
-// marks any other Klusterlet as not served.
+// Reconcile serves the Klusterlet of this process, and removes the agent when it is deleted.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	if key.Name != c.config.Name {
-		return c.reconcileOther(ctx, key)
-	}
 	is, ok := c.klusterlets.Get(key)
 	if !ok {
 		c.config.Registration.Configure(nil)
@@ -195,24 +173,12 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 // gather reads the caches, and what the hub grants to the current secrets.
 func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
 	s := State{
-		Now: c.config.Clock.Now(), Klusterlet: k, Wanted: c.config.Definitions, Live: map[string]Definition{},
-		Version: c.config.Version, Namespace: c.config.Namespace, Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(),
-		Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
-	}
-	for i, u := range c.config.Definitions {
-		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
-			s.Live[u.GetName()] = d
-		}
+		Parts: c.shared.Parts(k.Name, c.config.Others()), Now: c.config.Clock.Now(), Klusterlet: k, Namespace: c.config.Namespace,
+		Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(), Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
 	}
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.Joined = credential.ReadKept(secret, true).Certified()
 	}
-	for _, other := range c.others.List() {
-		if other.DeletionTimestamp == nil {
-			s.Others = append(s.Others, other.Name)
-		}
-	}
-	s.AddOnNamespace, _ = c.addOns.Get(reconcile.Key{Name: operatorv1.NamespaceAgentAddOn})
 	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.config.Namespace, Name: operatorv1.AgentDeployment(k.Name)}); ok {
 		s.Deployment = d
 	}

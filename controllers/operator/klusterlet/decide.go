@@ -10,9 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
@@ -29,10 +28,6 @@ const (
 	reasonAllFieldsSupported = "AllFieldsSupported"
 	// reasonNotSupported is the reason of SpecSupported False.
 	reasonNotSupported = "NotSupported"
-	// conditionServed is False on a Klusterlet that no agent serves.
-	conditionServed = "Served"
-	// reasonNotServed is the reason of Served False and of its event.
-	reasonNotServed = "NotServed"
 )
 
 const (
@@ -43,35 +38,18 @@ const (
 	stopRetry = 100 * time.Millisecond
 )
 
-// Definition is the live state of a CustomResourceDefinition.
-type Definition struct {
-	// ResourceVersion is empty when the definition is absent.
-	ResourceVersion string
-	// Version is the version of the program that last wrote the definition.
-	Version string
-	// Owner is the Klusterlet that the definition is labelled with.
-	Owner string
-	// Established is true when its objects are served.
-	Established bool
-}
-
 // State is the input of Decide.
 type State struct {
+	// Parts are what all agents of this cluster share.
+	shared.Parts
 	Now        time.Time
 	Klusterlet *operatorv1.Klusterlet
 	// Unreadable is why the spec of the Klusterlet cannot be read; empty when it can.
 	Unreadable string
-	// Wanted are the definitions to apply, Live their live state by name.
-	Wanted []*unstructured.Unstructured
-	Live   map[string]Definition
-	// Others are the other Klusterlets of this cluster that are not being deleted.
-	Others []string
-	// AddOnNamespace is the live state of the namespace of add-ons.
-	AddOnNamespace Namespace
 	// Deployment is the generation of the Deployment that runs the agent; zero if none does.
 	Deployment int64
-	// Version is the version of this program, Namespace the namespace it runs in.
-	Version, Namespace string
+	// Namespace is the namespace that this program runs in.
+	Namespace string
 	// Registration is the state of the registration.
 	Registration credential.Report
 	// BootstrapSecret and HubSecret are the data of the secrets; nil when absent.
@@ -112,7 +90,7 @@ func Decide(s State) Plan {
 	if !slices.Contains(next.Finalizers, operatorv1.FinalizerKlusterlet) {
 		next.Finalizers = append(next.Finalizers, operatorv1.FinalizerKlusterlet)
 	}
-	p := Plan{Plan: reconcile.Plan{Object: next, Writes: append(s.definitions(), s.addOnNamespace()...), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, Writes: s.Writes(), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
 	asked := readRequested(s.Klusterlet, s.Namespace)
@@ -126,7 +104,7 @@ func Decide(s State) Plan {
 	p.Events = s.events(next)
 	// The registration's loops watch resources of these definitions, so they start once these
 	// are established.
-	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.isEstablished()
+	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.IsEstablished()
 	return p
 }
 
@@ -162,52 +140,6 @@ func (s State) removal() Plan {
 	}
 	p.Remove = true
 	return p
-}
-
-// definitions returns the applies of the definitions, none of them over a newer one.
-func (s State) definitions() []reconcile.Write {
-	var out []reconcile.Write
-	for _, u := range s.Wanted {
-		live := s.Live[u.GetName()]
-		if isNewer(live.Version, s.Version) {
-			continue
-		}
-		out = append(out, reconcile.Apply{Object: s.marked(u), LiveVersion: live.ResourceVersion})
-	}
-	return out
-}
-
-// marked returns a copy of a definition with the label and the version annotation of this
-// agent.
-func (s State) marked(u *unstructured.Unstructured) *unstructured.Unstructured {
-	u = u.DeepCopy()
-	labels, annotations := u.GetLabels(), u.GetAnnotations()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	labels[operatorv1.LabelCreatedByKlusterlet] = s.owner(s.Live[u.GetName()].Owner)
-	annotations[operatorv1.AnnotationVersion] = s.Version
-	u.SetLabels(labels)
-	u.SetAnnotations(annotations)
-	return u
-}
-
-// isNewer reports whether version a is newer than version b. An invalid version is older than
-// any other.
-func isNewer(a, b string) bool {
-	va, err := version.ParseSemantic(a)
-	if err != nil {
-		return false
-	}
-	vb, err := version.ParseSemantic(b)
-	return err != nil || vb.LessThan(va)
-}
-
-func (s State) isEstablished() bool {
-	return !slices.ContainsFunc(s.Wanted, func(u *unstructured.Unstructured) bool { return !s.Live[u.GetName()].Established })
 }
 
 func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.ConditionStatus, reason, message string) {

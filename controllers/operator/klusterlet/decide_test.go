@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
@@ -44,21 +45,16 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		f(k)
 	}
 	return State{
-		Now:        now,
-		Klusterlet: k,
-		Version:    "v1.2.0",
-		Namespace:  operatorv1.NamespaceAgent,
-		Wanted:     []*unstructured.Unstructured{definition("works"), definition("claims")},
-		Live: map[string]Definition{
-			"works": {
-				ResourceVersion: "7",
-				Version:         "v1.2.0",
-				Established:     true,
-			}, "claims": {
-				ResourceVersion: "8",
-				Version:         "v1.1.0",
-				Established:     true,
-			}},
+		Parts: shared.Parts{
+			Own: "klusterlet", Version: "v1.2.0", Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
+			Live: map[string]shared.Definition{
+				"works":  {ResourceVersion: "7", Version: "v1.2.0", Established: true},
+				"claims": {ResourceVersion: "8", Version: "v1.1.0", Established: true},
+			},
+		},
+		Now:             now,
+		Klusterlet:      k,
+		Namespace:       operatorv1.NamespaceAgent,
 		Registration:    credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
 		HubSecret:       map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")},
 		BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
@@ -124,7 +120,7 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serving()
-			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{
+			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]shared.Definition{
 				"works": {ResourceVersion: "1", Version: tc.live, Established: true},
 			}
 			require.Equal(t, tc.want, reconcile.Of[reconcile.Apply](Decide(s).Writes)[0].Object.GetName() == "works")
@@ -134,9 +130,9 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 
 func TestRegistrationWaitsForTheDefinitions(t *testing.T) {
 	s := serving()
-	s.Live = map[string]Definition{}
+	s.Live = map[string]shared.Definition{}
 	require.True(t, Decide(s).Keep)
-	s.Live = map[string]Definition{"works": {Established: true}, "claims": {}}
+	s.Live = map[string]shared.Definition{"works": {Established: true}, "claims": {}}
 	require.True(t, Decide(s).Keep)
 }
 
@@ -465,7 +461,7 @@ func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 }
 
 func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
-	applied := func(ns Namespace) (version string, found bool) {
+	applied := func(ns shared.Namespace) (version string, found bool) {
 		s := serving()
 		s.AddOnNamespace = ns
 		for _, a := range reconcile.Of[reconcile.Apply](Decide(s).Writes) {
@@ -477,12 +473,12 @@ func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
 		return "", false
 	}
 	for name, tc := range map[string]struct {
-		live Namespace
+		live shared.Namespace
 		want bool
 	}{
-		"it is gone":             {Namespace{}, true},
-		"it is there":            {Namespace{ResourceVersion: "7"}, true},
-		"it is still on its way": {Namespace{ResourceVersion: "7", Leaving: true}, false},
+		"it is gone":             {shared.Namespace{}, true},
+		"it is there":            {shared.Namespace{ResourceVersion: "7"}, true},
+		"it is still on its way": {shared.Namespace{ResourceVersion: "7", Leaving: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version, found := applied(tc.live)
@@ -492,39 +488,6 @@ func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
-	further := func(change func(*operatorv1.Klusterlet)) reconcile.Plan {
-		k := &operatorv1.Klusterlet{}
-		k.Name, k.Generation, k.CreationTimestamp = "second", 3, metav1.NewTime(now.Add(-startPatience))
-		change(k)
-		return State{Now: now, Klusterlet: k}.notServed("klusterlet")
-	}
-	plan := further(func(*operatorv1.Klusterlet) {})
-	told := plan.Object.(*operatorv1.Klusterlet)
-	c := apimeta.FindStatusCondition(told.Status.Conditions, conditionServed)
-	require.Equal(t, metav1.ConditionFalse, c.Status)
-	require.EqualValues(t, 3, c.ObservedGeneration)
-	require.Contains(t, c.Message, "serves klusterlet/klusterlet alone")
-	require.Len(t, plan.Events, 1)
-
-	plan = further(func(k *operatorv1.Klusterlet) { k.CreationTimestamp = metav1.NewTime(now.Add(-time.Second)) })
-	require.Nil(t, plan.Object, "its agent may be about to start")
-	require.Equal(t, startPatience-time.Second, plan.RequeueAfter)
-
-	plan = further(func(k *operatorv1.Klusterlet) { k.Status = told.Status })
-	require.NotNil(t, plan.Object)
-	require.Empty(t, plan.Events, "it is reported once")
-
-	plan = further(func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} })
-	require.Nil(t, plan.Object, "another operator serves it")
-	plan = further(func(k *operatorv1.Klusterlet) {
-		k.Finalizers, k.Status = []string{operatorv1.FinalizerKlusterlet}, told.Status
-	})
-	require.Empty(
-		t, plan.Object.(*operatorv1.Klusterlet).Status.Conditions, "the condition is removed when it no longer holds",
-	)
 }
 
 func TestAgentsOfOneClusterDoNotRelabelWhatTheyShareInTurns(t *testing.T) {
