@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
@@ -19,7 +20,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Name is the id of the loop.
@@ -76,7 +76,7 @@ type Controller struct {
 	config      Config
 	queue       *reconcile.Queue
 	execute     *reconcile.Executor
-	klusterlets *watch.Collection[seen]
+	klusterlets *watch.Collection[settings.Seen]
 	shared      *shared.Watch
 	deployment  *watch.Collection[int64]
 
@@ -91,8 +91,8 @@ func New(o Config) *Controller {
 		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Spoke, Name, o.Clock),
 		bootstrap: access.Asker{Clock: o.Clock, UserAgent: o.UserAgent, Brief: true}, hub: access.Asker{Clock: o.Clock, UserAgent: o.UserAgent},
 	}
-	c.klusterlets = watch.New(watch.Options[seen]{
-		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: keepKlusterlet(o.Log),
+	c.klusterlets = watch.New(watch.Options[settings.Seen]{
+		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: settings.Keep(o.Log),
 	})
 	wake := func(reconcile.Key) { c.Wake() }
 	c.klusterlets.OnChange(wake)
@@ -105,31 +105,6 @@ func New(o Config) *Controller {
 	c.shared = shared.NewWatch(o.Spoke, o.Definitions, o.Version, c.Wake, o.Log)
 	o.Secrets.OnChange(wake)
 	return c
-}
-
-// seen is what is cached of the Klusterlet. Its definition admits specs that cannot be
-// decoded, for example with a duration that overflows; problem then says why, and the spec is
-// empty.
-type seen struct {
-	klusterlet *operatorv1.Klusterlet
-	problem    string
-}
-
-func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (seen, bool) {
-	return func(u *unstructured.Unstructured) (seen, bool) {
-		u.SetManagedFields(nil)
-		k, err := typed.FromUnstructured[operatorv1.Klusterlet](u)
-		if err == nil {
-			return seen{klusterlet: k}, true
-		}
-		problem := "the spec cannot be read, and what runs is left as it is: " + err.Error()
-		delete(u.Object, "spec")
-		if k, err = typed.FromUnstructured[operatorv1.Klusterlet](u); err != nil {
-			log.Error(err, "Klusterlet cannot be read and is left out", "klusterlet", u.GetName())
-			return seen{}, false
-		}
-		return seen{k, problem}, true
-	}
 }
 
 // Wake requeues the Klusterlet. It is called when something that Config provides has changed.
@@ -152,9 +127,9 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		c.config.Registration.Configure(nil)
 		return reconcile.Result{}, nil
 	}
-	k := is.klusterlet
+	k := is.Klusterlet
 	s := c.gather(ctx, k)
-	s.Unreadable = is.problem
+	s.Unreadable = is.Problem
 	p := Decide(s)
 	if p.Object == nil {
 		c.config.Registration.Configure(nil)

@@ -11,23 +11,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-)
-
-// Conditions and reasons of this project, beyond those of the API.
-const (
-	// conditionSpecSupported is False when the spec asks for something that this layout does
-	// not support.
-	conditionSpecSupported = "SpecSupported"
-	// reasonAllFieldsSupported is the reason of SpecSupported True.
-	reasonAllFieldsSupported = "AllFieldsSupported"
-	// reasonNotSupported is the reason of SpecSupported False.
-	reasonNotSupported = "NotSupported"
 )
 
 const (
@@ -93,9 +83,10 @@ func Decide(s State) Plan {
 	p := Plan{Plan: reconcile.Plan{Object: next, Writes: s.Writes(), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
-	asked := readRequested(s.Klusterlet, s.Namespace)
-	asked.invalid = cmp.Or(s.Unreadable, asked.invalid)
+	asked := settings.Read(s.Klusterlet)
+	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	s.holdName(&asked)
+	addUnsupported(&asked, s.Klusterlet.Spec, s.Namespace)
 	next.Status.ObservedGeneration = next.Generation
 	s.setSpecConditions(next, asked)
 	s.setRunningConditions(next)
@@ -104,27 +95,27 @@ func Decide(s State) Plan {
 	p.Events = s.events(next)
 	// The registration's loops watch resources of these definitions, so they start once these
 	// are established.
-	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.IsEstablished()
+	p.Settings, p.Keep = &asked.Settings, asked.Invalid != "" || !s.IsEstablished()
 	return p
 }
 
 // holdName keeps the identity that the agent joined with. Any tool may have written another name
 // into the spec; only a new join changes the name. An agent that was adopted, or whose Klusterlet
 // was made again, keeps the name of its certificate.
-func (s State) holdName(asked *requested) {
+func (s State) holdName(asked *settings.Asked) {
 	if s.Joined.Cluster == "" {
 		return
 	}
-	asked.settings.AgentName = s.Joined.Agent
-	if asked.settings.ClusterName == s.Joined.Cluster {
+	asked.Settings.AgentName = s.Joined.Agent
+	if asked.Settings.ClusterName == s.Joined.Cluster {
 		return
 	}
-	asked.addUnsupported(asked.settings.ClusterName != "", fmt.Sprintf(
+	asked.AddUnsupported(asked.Settings.ClusterName != "", fmt.Sprintf(
 		"clusterName %s (the agent is joined as %s and keeps that name; kubectl ocm join %[2]s corrects the spec, "+
 			"kubectl ocm join %[1]s --rejoin takes another name)",
-		asked.settings.ClusterName, s.Joined.Cluster,
+		asked.Settings.ClusterName, s.Joined.Cluster,
 	))
-	asked.settings.ClusterName = s.Joined.Cluster
+	asked.Settings.ClusterName = s.Joined.Cluster
 }
 
 // removal is the plan for a Klusterlet that is being deleted: first everything
@@ -149,26 +140,17 @@ func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.Co
 }
 
 // setSpecConditions sets the conditions about the requested settings.
-func (s State) setSpecConditions(k *operatorv1.Klusterlet, asked requested) {
-	if asked.invalid != "" {
-		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, asked.invalid)
+func (s State) setSpecConditions(k *operatorv1.Klusterlet, asked settings.Asked) {
+	if asked.Invalid != "" {
+		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, asked.Invalid)
 	} else {
 		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")
 	}
 	if s.Unreadable != "" {
 		return
 	}
-	if len(asked.unknown) > 0 {
-		s.setCondition(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
-			"There are no feature gates with these names: "+strings.Join(asked.unknown, ", "))
-	} else {
-		s.setCondition(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
-	}
-	if len(asked.unsupported) > 0 {
-		s.setCondition(k, conditionSpecSupported, metav1.ConditionFalse, reasonNotSupported,
-			"This agent does not support, and leaves out: "+strings.Join(asked.unsupported, ", "))
-	} else {
-		s.setCondition(k, conditionSpecSupported, metav1.ConditionTrue, reasonAllFieldsSupported, "All fields of the spec are in effect")
+	for _, c := range asked.Conditions() {
+		s.setCondition(k, c.Type, c.Status, c.Reason, c.Message)
 	}
 }
 

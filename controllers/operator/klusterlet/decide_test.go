@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
@@ -428,7 +429,7 @@ func TestSpec(t *testing.T) {
 				require.Equal(t, value, got[kind], kind)
 			}
 			if tc.message != "" {
-				c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
+				c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, "SpecSupported")
 				require.Contains(t, c.Message, tc.message)
 			}
 		})
@@ -444,7 +445,7 @@ func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 	require.Equal(t, string(edited.Klusterlet.UID), p.Settings.WorkAgentID)
 	require.False(t, p.Keep)
 	require.Equal(t, "False NotSupported", conditions(t, p)["SpecSupported"])
-	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
+	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, "SpecSupported")
 	require.Contains(
 		t, c.Message,
 		"clusterName other (the agent is joined as c1 and keeps that name; kubectl ocm join c1 corrects the spec, kubectl ocm join other --rejoin",
@@ -572,10 +573,10 @@ func TestSpecThatCannotBeReadEndsNothing(t *testing.T) {
 			"workConfiguration": map[string]any{"appliedManifestWorkEvictionGracePeriod": "99999999999999999999h"},
 		},
 	}}
-	is, ok := keepKlusterlet(logr.Discard())(u)
+	is, ok := settings.Keep(logr.Discard())(u)
 	require.True(t, ok, "what is not cached counts as removed, and stops the registration")
 	s := serving()
-	s.Klusterlet, s.Unreadable = is.klusterlet, is.problem
+	s.Klusterlet, s.Unreadable = is.Klusterlet, is.Problem
 	p := Decide(s)
 	require.True(t, p.Keep)
 	require.Equal(t, "False KlusterletApplyFailed", conditions(t, p)["Applied"])

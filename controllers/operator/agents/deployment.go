@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+// process is one process of an agent, which a Deployment runs.
+type process struct {
+	// suffix is the Deployment's name without that of the Klusterlet.
+	suffix string
+	// app is the label of the pods, container the name of the container, command the first
+	// argument.
+	app, container, command string
+	// registration and work are what it does.
+	registration, work bool
+}
+
+var (
+	registrationProcess = process{
+		suffix: "-registration-agent", app: "klusterlet-registration-agent", container: "registration-controller",
+		command: "registration", registration: true,
+	}
+	workProcess = process{
+		suffix: "-work-agent", app: "klusterlet-manifestwork-agent", container: "klusterlet-manifestwork-agent", command: "work", work: true,
+	}
+	wholeProcess = process{
+		suffix: "-agent", app: "klusterlet-agent", container: "klusterlet-agent", command: "agent", registration: true, work: true,
+	}
+	allProcesses = []process{registrationProcess, workProcess, wholeProcess}
+)
+
+// account returns the ServiceAccount of the process.
+func (p process) account(klusterlet string) string {
+	if p == registrationProcess {
+		return manifests.RegistrationAccount(klusterlet)
+	}
+	return manifests.WorkAccount(klusterlet)
+}
+
+// image returns the image of the process; own is that of this program. An image of Open Cluster
+// Management's own repositories stands for it.
+func (p process) image(k *operatorv1.Klusterlet, own string) string {
+	asked := map[process]string{
+		registrationProcess: k.Spec.RegistrationImagePullSpec, workProcess: k.Spec.WorkImagePullSpec, wholeProcess: k.Spec.ImagePullSpec,
+	}[p]
+	if asked == "" || strings.HasPrefix(asked, "quay.io/open-cluster-management/") {
+		return own
+	}
+	return asked
+}
+
+// deploymentOptions say what a Deployment depends on besides the Klusterlet.
+type deploymentOptions struct {
+	namespace, image, pullSecret, cluster string
+	replicas                              int64
+	hosted                                bool
+}
+
+// deployment returns the Deployment that runs a process, with the hash of its spec.
+func deployment(p process, k *operatorv1.Klusterlet, asked settings.Asked, o deploymentOptions) (*unstructured.Unstructured, string, error) {
+	objects, err := manifests.Read("deployment.yaml")
+	if err != nil {
+		return nil, "", err
+	}
+	u := objects[0]
+	u.SetNamespace(o.namespace)
+	u.SetName(k.Name + p.suffix)
+	u.SetLabels(map[string]string{"app": p.app, operatorv1.LabelCreatedByKlusterlet: k.Name})
+	spec, _ := u.Object["spec"].(map[string]any)
+	spec["replicas"] = o.replicas
+	spec["selector"] = map[string]any{"matchLabels": map[string]any{"app": p.app}}
+	template, _ := spec["template"].(map[string]any)
+	metadata, _ := template["metadata"].(map[string]any)
+	metadata["labels"] = map[string]any{"app": p.app, operatorv1.LabelCreatedByKlusterlet: k.Name}
+	pod, _ := template["spec"].(map[string]any)
+	if err := fillPod(pod, p, k, asked, o); err != nil {
+		return nil, "", err
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, "", fmt.Errorf("encoding the spec of deployment %s: %w", u.GetName(), err)
+	}
+	sum := sha256.Sum256(raw)
+	hash := hex.EncodeToString(sum[:])
+	u.SetAnnotations(map[string]string{operatorv1.AnnotationSpecHash: hash})
+	return u, hash, nil
+}
+
+func fillPod(pod map[string]any, p process, k *operatorv1.Klusterlet, asked settings.Asked, o deploymentOptions) error {
+	pod["serviceAccountName"] = p.account(k.Name)
+	if o.pullSecret != "" {
+		pod["imagePullSecrets"] = []any{map[string]any{"name": o.pullSecret}}
+	}
+	if alias := k.Spec.HubAPIServerHostAlias; alias != nil {
+		pod["hostAliases"] = []any{map[string]any{"ip": alias.IP, "hostnames": []any{alias.Hostname}}}
+	}
+	if k.Spec.PriorityClassName != "" {
+		pod["priorityClassName"] = k.Spec.PriorityClassName
+	}
+	pod["affinity"] = apart(p.app)
+	containers, _ := pod["containers"].([]any)
+	container, _ := containers[0].(map[string]any)
+	container["name"], container["image"] = p.container, o.image
+	container["args"] = arguments(p, k, asked, o.cluster, o.hosted)
+	volumes, mounts := secrets(p, k, asked, o.hosted)
+	pod["volumes"], container["volumeMounts"] = volumes, mounts
+	if err := setResources(container, k.Spec.ResourceRequirement); err != nil {
+		return err
+	}
+	placement, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&k.Spec.NodePlacement)
+	if err != nil {
+		return fmt.Errorf("encoding the node placement: %w", err)
+	}
+	for field, value := range placement {
+		pod[field] = value
+	}
+	return nil
+}
+
+// setResources sets what the container requests; the manifest holds the recommended values.
+func setResources(container map[string]any, asked *operatorv1.ResourceRequirement) error {
+	if asked == nil {
+		return nil
+	}
+	switch asked.Type {
+	case operatorv1.ResourceQosClassBestEffort:
+		delete(container, "resources")
+	case operatorv1.ResourceQosClassResourceRequirement:
+		delete(container, "resources")
+		if asked.ResourceRequirements == nil {
+			return nil
+		}
+		given, err := runtime.DefaultUnstructuredConverter.ToUnstructured(asked.ResourceRequirements)
+		if err != nil {
+			return fmt.Errorf("encoding the resource requirements: %w", err)
+		}
+		container["resources"] = given
+	default:
+	}
+	return nil
+}
+
+// apart prefers nodes and zones without another pod of the same process.
+func apart(app string) map[string]any {
+	term := func(weight int64, topology string) any {
+		return map[string]any{"weight": weight, "podAffinityTerm": map[string]any{
+			"topologyKey":   topology,
+			"labelSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "In", "values": []any{app}}}},
+		}}
+	}
+	return map[string]any{"podAntiAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{
+		term(70, "failure-domain.beta.kubernetes.io/zone"), term(30, "kubernetes.io/hostname"),
+	}}}
+}
+
+// secrets returns the volumes of a process and where they are mounted. Registration keeps its
+// copy of the hub kubeconfig in memory; it may start before there is a bootstrap secret.
+func secrets(p process, k *operatorv1.Klusterlet, asked settings.Asked, hosted bool) (volumes, mounts []any) {
+	add := func(name, path string, source map[string]any, readOnly bool) {
+		source["name"] = name
+		volumes = append(volumes, source)
+		mount := map[string]any{"name": name, "mountPath": path}
+		if readOnly {
+			mount["readOnly"] = true
+		}
+		mounts = append(mounts, mount)
+	}
+	secret := func(name string, optional bool) map[string]any {
+		source := map[string]any{"secretName": name}
+		if optional {
+			source["optional"] = true
+		}
+		return map[string]any{"secret": source}
+	}
+	if p.registration {
+		for _, name := range bootstrapSecrets(asked) {
+			path, volume := "/spoke/"+name, name
+			if len(asked.Settings.Hubs) == 0 {
+				path, volume = bootstrapPath, "bootstrap-secret"
+			}
+			add(volume, path, secret(name, true), true)
+		}
+		add("hub-kubeconfig", hubPath, map[string]any{"emptyDir": map[string]any{"medium": "Memory"}}, false)
+	} else {
+		add("hub-kubeconfig-secret", hubPath, secret(operatorv1.SecretHubKubeconfig, false), true)
+	}
+	if hosted {
+		add("spoke-kubeconfig-secret", spokePath, secret(spokeSecret(p), false), true)
+	}
+	add("tmpdir", "/tmp", map[string]any{"emptyDir": map[string]any{}}, false)
+	return volumes, mounts
+}
+
+// spokeSecret returns the Secret with which a hosted process reaches its managed cluster.
+func spokeSecret(p process) string {
+	return operatorv1.SecretExternalManagedKubeconfig + "-" + p.command
+}
+
+// bootstrapSecrets returns the names of the bootstrap secrets of an agent.
+func bootstrapSecrets(asked settings.Asked) []string {
+	if len(asked.Settings.Hubs) > 0 {
+		return asked.Settings.Hubs
+	}
+	return []string{operatorv1.SecretBootstrapHubKubeconfig}
+}
