@@ -39,6 +39,10 @@ var commands = []command{
 		lock: "klusterlet-agent-lock", start: (*process).register, operator: true, registration: true, works: true,
 	},
 	{
+		name: "operator", summary: "run the agents of all Klusterlets of this cluster, as Deployments",
+		lock: "klusterlet-lock", start: (*process).operate,
+	},
+	{
 		name: "agent", summary: "registration and works by flags, without a Klusterlet",
 		lock: "klusterlet-agent-lock", start: (*process).register, registration: true, works: true,
 	},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/agents"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
@@ -26,6 +27,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // process is the state of one ocm-agent process.
@@ -157,15 +159,18 @@ func (p *process) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	installer, others := p.newInstaller(definitions)
+	others.OnChange(func(reconcile.Key) { p.wakeOperator() })
 	p.operator = klusterlet.New(klusterlet.Config{
 		Spoke: p.spoke.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
-		Hubs: p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
+		Others: func() []string { return agents.Others(others, p.o.klusterlet) },
+		Hubs:   p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
 	})
 	for _, c := range p.operator.Collections() {
 		loops = append(loops, loop{"collection", c.Run})
 	}
-	return runAll(ctx, append(loops, loop{klusterlet.Name, p.operator.Run}))
+	return runAll(ctx, append(loops, loop{klusterlet.Name, p.operator.Run}, loop{"klusterlets", others.Run}, loop{agents.Name, installer.Run}))
 }
 
 // onReport wakes the loops that report the state of the registration.

@@ -22,6 +22,11 @@ func Read(file string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
+	return Decode(file, raw)
+}
+
+// Decode returns the objects in the content of a file, which errors name.
+func Decode(file string, raw []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
 	for {

@@ -115,8 +115,7 @@ func fillPod(pod map[string]any, p process, k *operatorv1.Klusterlet, asked sett
 	container, _ := containers[0].(map[string]any)
 	container["name"], container["image"] = p.container, o.image
 	container["args"] = arguments(p, k, asked, o.cluster, o.hosted)
-	volumes, mounts := secrets(p, k, asked, o.hosted)
-	pod["volumes"], container["volumeMounts"] = volumes, mounts
+	mount(pod, container, p, o.hosted)
 	if err := setResources(container, k.Spec.ResourceRequirement); err != nil {
 		return err
 	}
@@ -166,42 +165,24 @@ func apart(app string) map[string]any {
 	}}}
 }
 
-// secrets returns the volumes of a process and where they are mounted. Registration keeps its
-// copy of the hub kubeconfig in memory; it may start before there is a bootstrap secret.
-func secrets(p process, k *operatorv1.Klusterlet, asked settings.Asked, hosted bool) (volumes, mounts []any) {
-	add := func(name, path string, source map[string]any, readOnly bool) {
-		source["name"] = name
-		volumes = append(volumes, source)
-		mount := map[string]any{"name": name, "mountPath": path}
-		if readOnly {
-			mount["readOnly"] = true
-		}
-		mounts = append(mounts, mount)
+// mount adds the Secrets that a process reads as files: what applies works alone has no right to
+// read the hub kubeconfig, and a hosted process reaches its managed cluster with another. A
+// registration reads its secrets through the API.
+func mount(pod, container map[string]any, p process, hosted bool) {
+	var volumes, mounts []any
+	add := func(name, secret, path string) {
+		volumes = append(volumes, map[string]any{"name": name, "secret": map[string]any{"secretName": secret}})
+		mounts = append(mounts, map[string]any{"name": name, "mountPath": path, "readOnly": true})
 	}
-	secret := func(name string, optional bool) map[string]any {
-		source := map[string]any{"secretName": name}
-		if optional {
-			source["optional"] = true
-		}
-		return map[string]any{"secret": source}
-	}
-	if p.registration {
-		for _, name := range bootstrapSecrets(asked) {
-			path, volume := "/spoke/"+name, name
-			if len(asked.Settings.Hubs) == 0 {
-				path, volume = bootstrapPath, "bootstrap-secret"
-			}
-			add(volume, path, secret(name, true), true)
-		}
-		add("hub-kubeconfig", hubPath, map[string]any{"emptyDir": map[string]any{"medium": "Memory"}}, false)
-	} else {
-		add("hub-kubeconfig-secret", hubPath, secret(operatorv1.SecretHubKubeconfig, false), true)
+	if !p.registration {
+		add("hub-kubeconfig-secret", operatorv1.SecretHubKubeconfig, hubPath)
 	}
 	if hosted {
-		add("spoke-kubeconfig-secret", spokePath, secret(spokeSecret(p), false), true)
+		add("spoke-kubeconfig-secret", spokeSecret(p), spokePath)
 	}
-	add("tmpdir", "/tmp", map[string]any{"emptyDir": map[string]any{}}, false)
-	return volumes, mounts
+	if len(volumes) > 0 {
+		pod["volumes"], container["volumeMounts"] = volumes, mounts
+	}
 }
 
 // spokeSecret returns the Secret with which a hosted process reaches its managed cluster.

@@ -57,9 +57,9 @@ func (p Parts) IsEstablished() bool {
 	return !slices.ContainsFunc(p.Wanted, func(u *unstructured.Unstructured) bool { return !p.Live[u.GetName()].Established })
 }
 
-// owner returns the Klusterlet with which to label an object: the one it is labelled with, as
+// Owner returns the Klusterlet with which to label an object: the one it is labelled with, as
 // long as that one stays. Otherwise two agents would relabel it in turns.
-func (p Parts) owner(labelled string) string {
+func (p Parts) Owner(labelled string) string {
 	if slices.Contains(p.Others, labelled) {
 		return labelled
 	}
@@ -90,7 +90,7 @@ func (p Parts) marked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	labels[operatorv1.LabelCreatedByKlusterlet] = p.owner(p.Live[u.GetName()].Owner)
+	labels[operatorv1.LabelCreatedByKlusterlet] = p.Owner(p.Live[u.GetName()].Owner)
 	annotations[operatorv1.AnnotationVersion] = p.Version
 	u.SetLabels(labels)
 	u.SetAnnotations(annotations)
@@ -117,7 +117,7 @@ func (p Parts) addOnNamespace() []reconcile.Write {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
 			"name":        operatorv1.NamespaceAgentAddOn,
-			"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: p.owner(p.AddOnNamespace.Owner)},
+			"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: p.Owner(p.AddOnNamespace.Owner)},
 			"annotations": map[string]any{operatorv1.AnnotationWorkloadAllowed: "management"},
 		},
 	}}

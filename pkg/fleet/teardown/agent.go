@@ -91,6 +91,24 @@ func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Kl
 	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
 }
 
+// Operated removes an agent whose processes its operator has ended: everything with its label on
+// one cluster, except for the finalizers of the Klusterlet k, which is being deleted, and the
+// definition of klusterlets, which belongs to the operator. It can be repeated after any failure.
+func Operated(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet, namespace string) error {
+	a := &agentRemoval{client: client, name: k.Name, o: AgentOptions{Namespace: namespace}}
+	a.own = &unstructured.Unstructured{Object: map[string]any{}}
+	a.own.SetName(k.Name)
+	a.own.SetUID(k.UID)
+	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeNamespaces, a.removeRights)
+}
+
+// EndDeployment deletes a Deployment so that it is gone only after its pods.
+func EndDeployment(ctx context.Context, client dynamic.Interface, namespace, name string) error {
+	foreground := metav1.DeletePropagationForeground
+	err := client.Resource(deployments).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	return failed("deleting deployment "+namespace+"/"+name, notFoundIsNil(err))
+}
+
 // agentRemoval is one removal.
 type agentRemoval struct {
 	client dynamic.Interface
@@ -411,10 +429,7 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 	if err := a.removeOwnNamespace(ctx); err != nil {
 		return err
 	}
-	err := a.eachOfMine(ctx, func(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
-		return remove(ctx, a.client, resource, u)
-	}, clusterBindings, clusterRoles)
-	if err != nil {
+	if err := a.removeRights(ctx); err != nil {
 		return err
 	}
 	definition, err := a.lastDefinition(ctx)
@@ -422,6 +437,20 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 		return err
 	}
 	return remove(ctx, a.client, definitions, definition)
+}
+
+// removeNamespaces deletes the namespaces that are only ours: that of the agent, and those that it
+// ran in before.
+func (a *agentRemoval) removeNamespaces(ctx context.Context) error {
+	return a.eachOfMine(ctx, func(_ schema.GroupVersionResource, u *unstructured.Unstructured) error {
+		return a.removeNamespace(ctx, u.GetName())
+	}, namespaces)
+}
+
+func (a *agentRemoval) removeRights(ctx context.Context) error {
+	return a.eachOfMine(ctx, func(resource schema.GroupVersionResource, u *unstructured.Unstructured) error {
+		return remove(ctx, a.client, resource, u)
+	}, clusterBindings, clusterRoles)
 }
 
 // awaitGone waits until nothing has the agent's label.
