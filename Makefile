@@ -35,7 +35,7 @@ CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
 GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
 
 # The files in which "make generate" sets the version of the lines marked with it.
-STAMPED = config/hub/kustomization.yaml config/agent/kustomization.yaml config/helm/cluster-manager/Chart.yaml config/helm/klusterlet/Chart.yaml
+STAMPED = config/agent/operator/kustomization.yaml config/hub/kustomization.yaml config/agent/kustomization.yaml config/helm/cluster-manager/Chart.yaml config/helm/klusterlet/Chart.yaml
 
 CONTROLLER_GEN = go tool -modfile=go.tools.mod controller-gen
 

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent/operator"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
 )
@@ -43,6 +45,29 @@ func TestTheAgentsKustomizationHasWhatThePluginApplies(t *testing.T) {
 	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/agent", "klusterlet.yaml")))
 }
 
+func TestTheOperatorsKustomizationHasWhatThePluginApplies(t *testing.T) {
+	want, err := operator.Objects("ghcr.io/kubectl-ocm/ocm-agent:" + version(t))
+	require.NoError(t, err)
+	source, err := manifest.Kustomize(filepath.Join(root, "config/agent/operator"), "config/agent/operator")
+	require.NoError(t, err)
+	objects, err := read(nil, source.Data)
+	require.NoError(t, err)
+	// The operator applies the other definitions itself.
+	got := named(t, objects)
+	for _, u := range want {
+		require.Empty(t, cmp.Diff(named(t, []*unstructured.Unstructured{u}), only(got, named(t, []*unstructured.Unstructured{u}))))
+	}
+}
+
+// only returns those entries of all that some has.
+func only(all, some map[string]any) map[string]any {
+	out := map[string]any{}
+	for name := range some {
+		out[name] = all[name]
+	}
+	return out
+}
+
 // TestStampedFilesHaveTheVersion: "make generate" writes the version to the marked lines.
 func TestStampedFilesHaveTheVersion(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -58,5 +83,5 @@ func TestStampedFilesHaveTheVersion(t *testing.T) {
 			require.Equal(t, strings.TrimPrefix(version(t), "v"), string(m[1]), file)
 		}
 	}
-	require.Equal(t, 7, marked)
+	require.Equal(t, 8, marked)
 }

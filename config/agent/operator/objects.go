@@ -32,6 +32,8 @@ func Objects(image string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of klusterlets: %w", err)
 	}
+	// It belongs to no Klusterlet, and goes with none.
+	definition.SetLabels(nil)
 	last := len(objects) - 1
 	d, err := typed.FromUnstructured[appsv1.Deployment](objects[last])
 	if err != nil {

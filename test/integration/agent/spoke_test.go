@@ -125,15 +125,21 @@ func (s *spoke) start(t *testing.T, args ...string) *agent {
 // of its pod.
 func (s *spoke) startAs(t *testing.T, account, dir string, args ...string) *agent {
 	t.Helper()
+	return s.startIn(t, operatorv1.NamespaceAgent, account, dir, args...)
+}
+
+// startIn does the same in another namespace.
+func (s *spoke) startIn(t *testing.T, namespace, account, dir string, args ...string) *agent {
+	t.Helper()
 	path, err := binary()
 	require.NoError(t, err)
-	cfg := s.As(t, operatorv1.NamespaceAgent, account)
+	cfg := s.As(t, namespace, account)
 	if s.front != nil {
 		cfg.Host, cfg.CAData = s.front.url, s.front.ca
 	}
 	files := filepath.Join(dir, "var/run/secrets/kubernetes.io/serviceaccount")
 	require.NoError(t, os.MkdirAll(files, 0o700))
-	for name, content := range map[string]string{"token": cfg.BearerToken, "ca.crt": string(cfg.CAData), "namespace": operatorv1.NamespaceAgent} {
+	for name, content := range map[string]string{"token": cfg.BearerToken, "ca.crt": string(cfg.CAData), "namespace": namespace} {
 		require.NoError(t, os.WriteFile(filepath.Join(files, name), []byte(content), 0o600))
 	}
 	api, err := url.Parse(cfg.Host)
@@ -145,7 +151,7 @@ func (s *spoke) startAs(t *testing.T, account, dir string, args ...string) *agen
 	a.cmd = exec.Command(path, args...)
 	a.cmd.Stdout, a.cmd.Stderr = out, out
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	a.cmd.Env = []string{"OCM_ROOT=" + dir, fmt.Sprintf("OCM_PORTS=8443:%d", a.port), "POD_NAME=klusterlet-agent-0", "POD_NAMESPACE=" + operatorv1.NamespaceAgent,
+	a.cmd.Env = []string{"OCM_ROOT=" + dir, fmt.Sprintf("OCM_PORTS=8443:%d", a.port), "POD_NAME=klusterlet-agent-0", "POD_NAMESPACE=" + namespace,
 		"KUBERNETES_SERVICE_HOST=" + api.Hostname(), "KUBERNETES_SERVICE_PORT=" + api.Port()}
 	require.NoError(t, a.cmd.Start())
 	go func() {
