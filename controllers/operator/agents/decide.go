@@ -34,6 +34,8 @@ type State struct {
 	Unreadable string
 	// Lease is the process that serves the Klusterlet in itself; empty if none does.
 	Lease string
+	// Holder is another Klusterlet whose agent has the namespace; empty if it is free.
+	Holder string
 	// Compact makes one process of every agent.
 	Compact bool
 	// Image is the image of this program.
@@ -89,9 +91,7 @@ func Decide(s State) Plan {
 	}
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
-	if s.isHosted() && asked.Invalid == "" {
-		asked.Invalid = "deployOption.mode " + string(s.Klusterlet.Spec.DeployOption.Mode) + " is not supported yet: the agent runs on the cluster that it manages"
-	}
+	asked.Invalid = cmp.Or(asked.Invalid, s.misplaced())
 	addUnsupported(&asked, s.Klusterlet.Spec)
 	p := Plan{}
 	next.Status.ObservedGeneration = next.Generation
@@ -116,6 +116,19 @@ func Decide(s State) Plan {
 	}
 	p.Object = next
 	return p
+}
+
+// misplaced returns why the agent cannot run where the spec says; empty when it can.
+func (s State) misplaced() string {
+	switch {
+	case s.isHosted():
+		return "deployOption.mode " + string(s.Klusterlet.Spec.DeployOption.Mode) + " is not supported: the agent runs on the cluster that it manages"
+	case s.Holder != "":
+		return "namespace " + s.agentNamespace() + " is that of klusterlet/" + s.Holder + ": set spec.namespace to another one"
+	case s.agentNamespace() == operatorv1.NamespaceAgentAddOn:
+		return "namespace " + s.agentNamespace() + " is that of add-ons: set spec.namespace to another one"
+	}
+	return ""
 }
 
 // addUnsupported adds what cannot be said on the command line of an agent.

@@ -54,7 +54,7 @@ func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (Sta
 	s := State{
 		Parts: v.shared.Parts(k.Name, c.others(k.Name)), Now: c.config.Clock.Now(), Klusterlet: k, Unreadable: is.Problem,
 		Compact: c.config.Own != "", Image: c.image(v), Namespaces: map[string]Namespace{}, Deployments: map[reconcile.Key]Deployment{},
-		Written: map[reconcile.Key]bool{}, Secrets: map[string]map[string]Secret{}, PullCopies: map[string]Secret{},
+		Holder: c.holder(v, k), Written: map[reconcile.Key]bool{}, Secrets: map[string]map[string]Secret{}, PullCopies: map[string]Secret{},
 	}
 	for _, d := range v.deployments.List() {
 		if d.Owner == k.Name && d.Runs == "" {
@@ -95,6 +95,32 @@ func (c *Controller) others(name string) []string {
 		out = append(out, c.config.Own)
 	}
 	return out
+}
+
+// holder returns the Klusterlet to which the agent's namespace belongs already, so that the agent of
+// another must not be put there; empty if it is free.
+func (c *Controller) holder(v *view, k *operatorv1.Klusterlet) string {
+	if k.AgentNamespace() == c.config.Namespace && c.config.Own != "" {
+		return c.config.Own
+	}
+	n, _ := v.namespaces.Get(reconcile.Key{Name: k.AgentNamespace()})
+	for _, is := range c.config.Klusterlets.List() {
+		switch other := is.Klusterlet; {
+		case other.Name == k.Name:
+		case n.Klusterlet == other.Name, n.Owner == other.Name && n.Klusterlet != k.Name:
+			return other.Name
+		case n.Klusterlet != k.Name && other.AgentNamespace() == k.AgentNamespace() && isElder(other, k):
+			return other.Name
+		}
+	}
+	return ""
+}
+
+func isElder(a, b *operatorv1.Klusterlet) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.Name < b.Name
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
 // image returns the image that this process runs.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent/operator"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -418,6 +419,14 @@ func testRefused(t *testing.T, o *operated) {
 	o.patch(t, klusterlets, "", o.name, `{"spec":{"registrationConfiguration":{"clientCertExpirationSeconds":null,"registrationDriver":{"authType":"grpc"}}}}`)
 	c = o.awaitCondition(t, "SpecSupported", metav1.ConditionFalse, "NotSupported")
 	require.Contains(t, c.Message, "grpc")
+	rival := newOperated(o.spoke, o.h, "rival")
+	rival.create(t, `{"namespace":"`+o.namespace+`"}`)
+	c = rival.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed)
+	require.Contains(t, c.Message, "klusterlet/"+o.name)
+	rival.remove(t, klusterlets, "", rival.name)
+	await(t, func() bool { return rival.live(t, klusterlets, "", rival.name) == nil })
+	require.Nil(t, o.live(t, namespaces, "", o.namespace).GetDeletionTimestamp(), "the namespace is another's")
+	require.Equal(t, uid, o.deployment(t, "-agent").UID)
 	o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
 }
 
@@ -477,4 +486,54 @@ func testDeletedTogether(t *testing.T, s *spoke) {
 	o := &operated{spoke: s}
 	require.Nil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgentAddOn))
 	require.NotNil(t, o.live(t, definitions, "", "klusterlets.operator.open-cluster-management.io"), "the operator needs it")
+}
+
+// TestAnAgentRunsThoseOfOtherKlusterlets: the process of the compact layout serves its own
+// Klusterlet in itself and makes one Deployment of every other agent, unless an operator does.
+func TestAnAgentRunsThoseOfOtherKlusterlets(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "others", BootstrapKubeconfig: h.bootstrap(t)})
+	a := s.start(t)
+	o := newOperated(s, h, "second")
+	o.create(t, `{}`)
+	d := o.awaitDeployment(t, "-agent", exists)
+	require.Equal(t, "agent", d.Spec.Template.Spec.Containers[0].Args[0])
+	require.Equal(t, "ghcr.io/kubectl-ocm/ocm-agent:test", d.Spec.Template.Spec.Containers[0].Image, "the image of the process itself")
+	o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
+	require.Nil(t, o.deployment(t, "-registration-agent"))
+
+	objects, err := operator.Objects("registry.example/ocm-agent:test")
+	require.NoError(t, err)
+	for _, u := range objects {
+		if u.GetKind() == "Namespace" || u.GetKind() == "Deployment" {
+			apply(t, s.client, u)
+		}
+	}
+	// The agent sees the operator before the change that follows it.
+	o.patch(t, deployments, operatorv1.NamespaceOperator, "klusterlet", `{"spec":{"replicas":0}}`)
+	never(t, time.Second, func() bool { return o.deployment(t, "-agent") == nil }, "the operator serves it now")
+	o.patch(t, deployments, o.namespace, d.Name, `{"spec":{"replicas":0}}`)
+	never(t, time.Second, func() bool { return *o.deployment(t, "-agent").Spec.Replicas == 1 }, "the agent leaves it to the operator")
+	o.remove(t, deployments, operatorv1.NamespaceOperator, "klusterlet")
+	o.awaitDeployment(t, "-agent", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 1 })
+
+	o.remove(t, klusterlets, "", o.name)
+	await(t, func() bool { return o.live(t, klusterlets, "", o.name) == nil && o.live(t, namespaces, "", o.namespace) == nil })
+	require.NotNil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgentAddOn))
+	require.NotNil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgent))
+	require.True(t, a.running())
+}
+
+// TestAnAgentWithNarrowRightsSaysThatItCannotRunOthers: it must not get back what it was not given.
+func TestAnAgentWithNarrowRightsSaysThatItCannotRunOthers(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "narrow", BootstrapKubeconfig: h.bootstrap(t), NarrowRights: true})
+	s.start(t)
+	o := newOperated(s, h, "second")
+	o.create(t, `{}`)
+	c := o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed)
+	require.Contains(t, c.Message, "forbidden")
+	require.Nil(t, o.deployment(t, "-agent"))
 }

@@ -85,8 +85,8 @@ func (s *spoke) testRest(t *testing.T) {
 	require.NoError(t, err)
 	await(t, func() bool {
 		k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "second")
-		return err == nil && apimeta.IsStatusConditionFalse(k.Status.Conditions, "Served")
-	}, "condition Served is not False")
+		return err == nil && apimeta.IsStatusConditionFalse(k.Status.Conditions, operatorv1.ConditionApplied)
+	}, "a Klusterlet may have the namespace of another")
 	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "second", metav1.DeleteOptions{}))
 
 	before, err := s.client.Resource(namespaces).Get(t.Context(), operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})
