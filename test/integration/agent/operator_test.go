@@ -176,6 +176,7 @@ func TestAnOperatorServesEveryKlusterlet(t *testing.T) {
 			"refused":    testRefused,
 			"itself":     testServesItself,
 			"pull":       testPullSecrets,
+			"joins":      testJoins,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -474,6 +475,38 @@ func testPullSecrets(t *testing.T, o *operated) {
 		await(t, func() bool { return o.secretIn(t.Context(), name, operatorv1.SecretImagePull) == nil }, "the secret is gone from %s", name)
 	}
 	require.Equal(t, map[string][]byte{"mine": []byte("x")}, o.secretIn(t.Context(), "pull-foreign", operatorv1.SecretImagePull))
+}
+
+// start runs the process of a Deployment as its pod would: with its arguments, its account and the
+// secrets that it mounts.
+func (o *operated) start(t *testing.T, suffix string) {
+	t.Helper()
+	d := o.deployment(t, suffix)
+	pod, dir := d.Spec.Template.Spec, t.TempDir()
+	for _, v := range pod.Volumes {
+		for _, m := range pod.Containers[0].VolumeMounts {
+			if m.Name == v.Name {
+				mount(t, dir, strings.TrimPrefix(m.MountPath, "/"), o.secretIn(t.Context(), o.namespace, v.Secret.SecretName))
+			}
+		}
+	}
+	o.startIn(t, o.namespace, pod.ServiceAccountName, dir, pod.Containers[0].Args...)
+}
+
+// testJoins: the processes of the Deployments join the hub and apply works.
+func testJoins(t *testing.T, o *operated) {
+	o.create(t, `{}`)
+	await(t, func() bool { return o.live(t, namespaces, "", o.namespace) != nil })
+	o.setSecret(t, operatorv1.SecretBootstrapHubKubeconfig, map[string][]byte{"kubeconfig": o.h.bootstrap(t)})
+	o.awaitDeployment(t, "-registration-agent", exists)
+	o.awaitCondition(t, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, "BootstrapSecretFunctional,HubKubeConfigSecretMissing")
+	o.start(t, "-registration-agent")
+	o.h.join(t, o.name)
+	o.awaitDeployment(t, "-work-agent", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 1 })
+	o.awaitCondition(t, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional)
+	o.start(t, "-work-agent")
+	o.h.deliver(t, o.name, "operated")
+	await(t, func() bool { return o.live(t, configmaps, "default", "operated-1") != nil })
 }
 
 // testDeletedTogether: Klusterlets that are deleted at the same time leave nothing behind.
