@@ -23,8 +23,8 @@ import (
 // Name is the id of the loop.
 const Name = "operator.agents"
 
-// OperatorDeployment is the Deployment in which an operator of Klusterlets runs alone.
-const OperatorDeployment = "klusterlet"
+// operatorDeployment is the Deployment in which an operator of Klusterlets runs alone.
+const operatorDeployment = "klusterlet"
 
 const (
 	// workers is how many Klusterlets are reconciled concurrently; one may wait for its hub.

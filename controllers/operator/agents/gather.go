@@ -125,7 +125,7 @@ func isElder(a, b *operatorv1.Klusterlet) bool {
 
 // image returns the image that this process runs.
 func (c *Controller) image(v *view) string {
-	if own, ok := v.operator.Get(reconcile.Key{Namespace: operatorv1.NamespaceOperator, Name: OperatorDeployment}); ok {
+	if own, ok := v.operator.Get(reconcile.Key{Namespace: operatorv1.NamespaceOperator, Name: operatorDeployment}); ok {
 		return own.Image
 	}
 	own, _ := v.deployments.Get(reconcile.Key{Namespace: c.config.Namespace, Name: operatorv1.AgentDeployment(c.config.Own)})

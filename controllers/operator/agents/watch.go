@@ -168,7 +168,7 @@ func (c *Controller) newView() *view {
 	})
 	v.deployments.OnChange(func(reconcile.Key) { c.wakeAll() })
 	v.operator = watch.New(watch.Options[Deployment]{
-		Client: o.Client, Resource: deploymentsResource, Namespace: operatorv1.NamespaceOperator, FieldSelector: "metadata.name=" + OperatorDeployment,
+		Client: o.Client, Resource: deploymentsResource, Namespace: operatorv1.NamespaceOperator, FieldSelector: "metadata.name=" + operatorDeployment,
 		Log: o.Log, Keep: keepDeployment,
 	})
 	v.operator.OnChange(func(reconcile.Key) { c.wakeAll() })
