@@ -4,6 +4,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -227,22 +228,12 @@ func (c *Controller) carryOut(ctx context.Context, k *operatorv1.Klusterlet, p P
 		if err != nil {
 			s := State{Now: c.config.Clock.Now(), Klusterlet: k}
 			_, told := c.execute.Execute(ctx, k, reconcile.Plan{Object: s.failed(stage.Reason, err.Error())})
-			return reconcile.Result{}, cmpError(err, told)
+			return reconcile.Result{}, errors.Join(err, told)
 		}
 		result = result.Sooner(next)
 	}
 	next, err := c.execute.Execute(ctx, k, p.Plan)
 	return result.Sooner(next), err
-}
-
-// cmpError returns the first error that is one.
-func cmpError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // remove ends the processes of an agent, then removes everything else of it.

@@ -106,7 +106,7 @@ func Decide(s State) Plan {
 			problem = "works are applied once the cluster has a name: the spec has none, and Secret hub-kubeconfig-secret neither"
 		}
 	}
-	s.setConditions(next, asked, problem, wanted)
+	s.setConditions(next, asked, problem)
 	p.RequeueAfter = s.setConnection(next, asked)
 	if problem == "" {
 		s.setInventory(next, wanted)

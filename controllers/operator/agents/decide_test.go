@@ -127,10 +127,12 @@ func TestWhatRanBeforeGoesOnceTheNewAgentIsAvailable(t *testing.T) {
 		change func(*State)
 		want   int
 	}{
-		"available":     {func(*State) {}, 2},
-		"not available": {func(s *State) { s.Deployments[reconcile.Key{Namespace: namespace, Name: "k-work-agent"}] = Deployment{} }, 0},
-		"not written":   {func(s *State) { s.Written[reconcile.Key{Namespace: namespace, Name: "k-work-agent"}] = false }, 0},
-		"refused":       {func(s *State) { s.Klusterlet.Spec.DeployOption.Mode = operatorv1.InstallModeHosted }, 0},
+		"available": {func(*State) {}, 2},
+		"not available": {func(s *State) {
+			s.Deployments[reconcile.Key{Namespace: namespace, Name: "k-work-agent"}] = Deployment{}
+		}, 0},
+		"not written": {func(s *State) { s.Written[reconcile.Key{Namespace: namespace, Name: "k-work-agent"}] = false }, 0},
+		"refused":     {func(s *State) { s.Klusterlet.Spec.DeployOption.Mode = operatorv1.InstallModeHosted }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state(func(s *State) {

@@ -172,10 +172,11 @@ func (c *Controller) leaseHolder(ctx context.Context, k *operatorv1.Klusterlet) 
 	renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
 	seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
 	at, err := time.Parse(time.RFC3339Nano, renewed)
-	if err != nil || c.config.Clock.Now().After(at.Add(time.Duration(seconds)*time.Second)) {
-		return "", nil
+	if err == nil && c.config.Clock.Now().Before(at.Add(time.Duration(seconds)*time.Second)) {
+		return holder, nil
 	}
-	return holder, nil
+	// Nobody renews it.
+	return "", nil
 }
 
 // gatherAccess asks the hub what it grants to the secrets.

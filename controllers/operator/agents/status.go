@@ -23,7 +23,7 @@ func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.Co
 }
 
 // setConditions sets the conditions about the spec and the Deployments.
-func (s State) setConditions(k *operatorv1.Klusterlet, asked settings.Asked, problem string, wanted []*unstructured.Unstructured) {
+func (s State) setConditions(k *operatorv1.Klusterlet, asked settings.Asked, problem string) {
 	if problem != "" {
 		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, problem)
 	} else {
