@@ -20,7 +20,6 @@ import (
 const (
 	bootstrapPath = "/spoke/bootstrap"
 	hubPath       = "/spoke/hub-kubeconfig"
-	spokePath     = "/spoke/config"
 )
 
 // Requests a second and their burst, unless the spec says otherwise.
@@ -31,7 +30,7 @@ const defaultSync = "60s"
 
 // arguments returns the arguments of one process of an agent: of registration, of works, or of
 // both.
-func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, cluster string, hosted bool) []any {
+func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, cluster string) []any {
 	out := []string{p.command, "--spoke-cluster-name=" + cluster}
 	if p.registration {
 		out = append(out, registrationArguments(asked)...)
@@ -51,9 +50,6 @@ func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, cluste
 		out = append(out, "--feature-gates="+gate)
 	}
 	out = append(out, limits(p, k)...)
-	if hosted {
-		out = append(out, "--spoke-kubeconfig="+spokePath+"/kubeconfig", "--terminate-on-files="+spokePath+"/kubeconfig")
-	}
 	list := make([]any, len(out))
 	for i, argument := range out {
 		list[i] = argument

@@ -66,7 +66,6 @@ func (p process) image(k *operatorv1.Klusterlet, own string) string {
 type deploymentOptions struct {
 	namespace, image, pullSecret, cluster string
 	replicas                              int64
-	hosted                                bool
 }
 
 // deployment returns the Deployment that runs a process, with the hash of its spec.
@@ -114,8 +113,8 @@ func fillPod(pod map[string]any, p process, k *operatorv1.Klusterlet, asked sett
 	containers, _ := pod["containers"].([]any)
 	container, _ := containers[0].(map[string]any)
 	container["name"], container["image"] = p.container, o.image
-	container["args"] = arguments(p, k, asked, o.cluster, o.hosted)
-	mount(pod, container, p, o.hosted)
+	container["args"] = arguments(p, k, asked, o.cluster)
+	mount(pod, container, p)
 	if err := setResources(container, k.Spec.ResourceRequirement); err != nil {
 		return err
 	}
@@ -165,29 +164,15 @@ func apart(app string) map[string]any {
 	}}}
 }
 
-// mount adds the Secrets that a process reads as files: what applies works alone has no right to
-// read the hub kubeconfig, and a hosted process reaches its managed cluster with another. A
-// registration reads its secrets through the API.
-func mount(pod, container map[string]any, p process, hosted bool) {
-	var volumes, mounts []any
-	add := func(name, secret, path string) {
-		volumes = append(volumes, map[string]any{"name": name, "secret": map[string]any{"secretName": secret}})
-		mounts = append(mounts, map[string]any{"name": name, "mountPath": path, "readOnly": true})
+// mount adds the hub kubeconfig to a process that applies works alone, which has no right to read
+// the Secret. A registration reads its secrets through the API.
+func mount(pod, container map[string]any, p process) {
+	if p.registration {
+		return
 	}
-	if !p.registration {
-		add("hub-kubeconfig-secret", operatorv1.SecretHubKubeconfig, hubPath)
-	}
-	if hosted {
-		add("spoke-kubeconfig-secret", spokeSecret(p), spokePath)
-	}
-	if len(volumes) > 0 {
-		pod["volumes"], container["volumeMounts"] = volumes, mounts
-	}
-}
-
-// spokeSecret returns the Secret with which a hosted process reaches its managed cluster.
-func spokeSecret(p process) string {
-	return operatorv1.SecretExternalManagedKubeconfig + "-" + p.command
+	const name = "hub-kubeconfig-secret"
+	pod["volumes"] = []any{map[string]any{"name": name, "secret": map[string]any{"secretName": operatorv1.SecretHubKubeconfig}}}
+	container["volumeMounts"] = []any{map[string]any{"name": name, "mountPath": hubPath, "readOnly": true}}
 }
 
 // bootstrapSecrets returns the names of the bootstrap secrets of an agent.
