@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func (a *arguments) clusterFlags(flags *pflag.FlagSet) {
 
 // importFlags adds the flags about the clusters of Cluster API.
 func (a *arguments) importFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.AgentImage, "agent-image", os.Getenv("AGENT_IMAGE"),
+	flags.StringVar(&a.AgentImage, "agent-image", agentImage(),
 		"image of the agent on imported clusters; empty means that beside the hub's image (environment: AGENT_IMAGE)")
 }
 

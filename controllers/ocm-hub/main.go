@@ -48,6 +48,9 @@ func main() {
 	}
 }
 
+// agentImage returns the image of agents that the environment names; empty without one.
+func agentImage() string { return os.Getenv("AGENT_IMAGE") }
+
 // command returns the root command.
 func command(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{

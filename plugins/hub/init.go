@@ -94,13 +94,8 @@ func (o *InitOptions) Validate() error {
 	if o.AddOnRights != "" && o.AddOnRights != hub.AddOnRightsDefault && o.AddOnRights != hub.AddOnRightsNarrow {
 		return options.Usage(fmt.Sprintf("wrong value %q for --addon-rights", o.AddOnRights), "use default or narrow")
 	}
-	switch {
-	case o.Plan && !o.Adopt:
-		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what init would change")
-	case o.Adopt && o.Diff:
-		return options.Usage("--adopt cannot be combined with --diff", "use --plan: it shows what happens to each object")
-	case o.Adopt && len(o.Gates)+len(o.AutoAccept) > 0:
-		return options.Usage("--adopt keeps the settings of the hub", "leave --feature-gates and --auto-accept out, and run hub init again afterwards")
+	if err := o.checkAdopt(); err != nil {
+		return err
 	}
 	if o.Replicas < 1 {
 		return options.Usage(fmt.Sprintf("a hub cannot have %d replicas", o.Replicas), "for example --replicas 2; kubectl ocm hub clean removes the hub")
@@ -112,6 +107,21 @@ func (o *InitOptions) Validate() error {
 		return err
 	}
 	return o.Change.Check(o.f.UI)
+}
+
+// checkAdopt checks what the flags say about an adoption.
+func (o *InitOptions) checkAdopt() error {
+	switch {
+	case o.Plan && !o.Adopt:
+		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what init would change")
+	case o.Adopt && o.Diff:
+		return options.Usage("--adopt cannot be combined with --diff", "use --plan: it shows what happens to each object")
+	case o.Adopt && len(o.Gates)+len(o.AutoAccept) > 0:
+		return options.Usage("--adopt keeps the settings of the hub", "leave --feature-gates and --auto-accept out, and run hub init again afterwards")
+	case o.Adopt && o.Layout == hub.LayoutSplit:
+		return options.Usage("--adopt ends in the compact layout", "leave --layout out, and run hub init --layout split afterwards")
+	}
+	return nil
 }
 
 // Run installs or updates the hub and prints the result.

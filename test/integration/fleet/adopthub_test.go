@@ -10,8 +10,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -236,20 +238,26 @@ func readerOf(t *testing.T, onHub *harness.Cluster) *rest.Config {
 	return config
 }
 
-// dieOften runs adoptions that die after ever more writes.
+// dieOften runs adoptions that die after ever more writes, and then before they end what
+// decides and what admits for the other hub.
 func dieOften(t *testing.T, onHub *harness.Cluster) {
 	t.Helper()
 	died := errors.New("the process is dead")
-	for _, n := range []int{1, 2, 5, 14, 40, 48} {
+	for _, last := range []string{"1", "2", "5", "14", "registration-controller", "registration-webhook"} {
+		left, err := strconv.Atoi(last)
+		if err != nil {
+			left = math.MaxInt
+		}
 		ctx, kill := context.WithCancel(t.Context())
 		config, process := between.Count(onHub.Config)
 		var mu sync.Mutex
-		left := n
 		process.Fail(func(_ string, r *http.Request) error {
 			mu.Lock()
 			defer mu.Unlock()
 			dry := strings.Contains(r.URL.RawQuery, "dryRun") || strings.Contains(r.URL.Path, "selfsubjectaccessreviews")
-			if left == 0 {
+			ends := r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/deployments/cluster-manager-"+last)
+			if left == 0 || ends {
+				left = 0
 				kill()
 				return died
 			}
@@ -262,7 +270,7 @@ func dieOften(t *testing.T, onHub *harness.Cluster) {
 		require.NoError(t, err)
 		_, err = adopt.Hub(ctx, adopt.Options{InitOptions: hub.InitOptions{Hub: c, Version: version.Get(), Replicas: 1}})
 		kill()
-		t.Logf("died after %d writes: %v", n, err)
+		t.Logf("died at %s: %v", last, err)
 		require.Error(t, err)
 	}
 }
