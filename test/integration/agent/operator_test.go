@@ -552,7 +552,9 @@ func TestAnAgentRunsThoseOfOtherKlusterlets(t *testing.T) {
 	o.awaitDeployment(t, "-agent", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 1 })
 
 	o.remove(t, klusterlets, "", o.name)
-	await(t, func() bool { return o.live(t, klusterlets, "", o.name) == nil && o.live(t, namespaces, "", o.namespace) == nil })
+	await(t, func() bool {
+		return o.live(t, klusterlets, "", o.name) == nil && o.live(t, namespaces, "", o.namespace) == nil
+	})
 	require.NotNil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgentAddOn))
 	require.NotNil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgent))
 	require.True(t, a.running())
