@@ -44,7 +44,7 @@ func newRestore(f *options.Factory) *cobra.Command {
 		failure. - reads standard input.`),
 		Example: options.Example(`
 		kubectl ocm hub restore hub.jsonl --context hub
-		gunzip < hub.jsonl.gz | kubectl ocm hub restore - --context hub --dry-run`),
+		kubectl ocm hub restore - --context hub --dry-run < hub.jsonl`),
 		Args: options.Args(1, 1, "the name of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]

@@ -56,6 +56,7 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 		Registration: l.registration,
 		WorkProblem:  func() string { return "" },
 		Hubs:         func() string { return "" },
+		Others:       func() []string { return nil },
 		Accepted:     func() bool { return false },
 		Trouble:      func() registration.Trouble { return registration.Trouble{} },
 		Clock:        clock.RealClock{}, Log: logr.Discard(),

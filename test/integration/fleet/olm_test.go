@@ -21,7 +21,7 @@ func (g *installGuide) lifecycleManager(t *testing.T) {
 	t.Helper()
 	var created []func()
 	bundle := func(name, at, namespace string) {
-		objects, err := install.Bundle(filepath.Join("config", "olm", name), namespace)
+		objects, err := install.Bundle(filepath.Join(g.folder, "config", "olm", name), namespace)
 		require.NoError(t, err)
 		// The manager creates the Deployments when everything else is there.
 		sorted(objects, []string{"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Service"})

@@ -43,6 +43,8 @@ var passing = []struct {
 	{regexp.MustCompile(`\b\d+/\d+ +[\d.]+/[\d.]+[GMK]i\b`), "CPU MEMORY"},
 	{regexp.MustCompile(` {2,}`), " "},
 	{regexp.MustCompile(`(?m) +$`), ""},
+	// A work that is available at the first look is not waited for.
+	{regexp.MustCompile(`(?m)^✓ \w+ TIME available\n`), ""},
 }
 
 // lasting returns the output without those parts; clusters that are waited for together
