@@ -41,7 +41,7 @@ func (g *installGuide) skopeo(t *testing.T, line string) {
 	require.True(t, found, words[3])
 
 	folder := t.TempDir()
-	output, err := exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", folder).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "tar", "-xf", filepath.Join(g.folder, archive), "-C", folder).CombinedOutput()
 	require.NoError(t, err, string(output))
 	if g.registry == nil {
 		g.registry = httptest.NewServer(registry.New())
