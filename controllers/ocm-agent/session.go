@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ const (
 	// firstRestart and lastRestart are the shortest and longest pause before the work agent
 	// is restarted after an error.
 	firstRestart, lastRestart = time.Second, time.Minute
+	// settling is how long after its start a session has read what it keeps.
+	settling = 5 * time.Second
 )
 
 var (
@@ -122,6 +125,7 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	if p.o.works {
 		one.loops = append(one.loops, loop{"work", one.runWorks})
 	}
+	one.loops = append(one.loops, loop{"memory", one.returnMemory})
 	return one
 }
 
@@ -179,6 +183,18 @@ func (s *session) addRegistration() {
 		}
 		s.loops = append(s.loops, loops...)
 	}
+}
+
+// returnMemory returns to the operating system, once, what the start of the session used: the
+// runtime would keep it for a heap that does not grow again.
+func (s *session) returnMemory(ctx context.Context) error {
+	select {
+	case <-s.process.clock.After(settling):
+		debug.FreeOSMemory()
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // onRenewal records the outcome of a lease renewal.
