@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Query names objects to list.
@@ -50,17 +52,14 @@ const listLimit = 10000
 func ListAll(ctx context.Context, c *Cluster, q Query) ([]unstructured.Unstructured, error) {
 	o := metav1.ListOptions{LabelSelector: q.Labels, FieldSelector: q.Fields, Limit: listLimit}
 	var out []unstructured.Unstructured
-	for {
-		page, err := c.Client.Resource(q.Resource).Namespace(q.Namespace).List(ctx, o)
+	for u, err := range typed.All(ctx, c.Client.Resource(q.Resource).Namespace(q.Namespace), o) {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, page.Items...)
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return out, nil
-		}
+		out = append(out, *u)
 	}
+	return out, nil
 }

@@ -12,6 +12,7 @@ package typed
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,20 +40,37 @@ func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.G
 func List[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions) ([]T, error) {
 	var out []T
 	o.Limit = pageSize
-	for {
-		page, err := client.Resource(resource).Namespace(namespace).List(ctx, o)
+	for u, err := range All(ctx, client.Resource(resource).Namespace(namespace), o) {
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
 		}
-		for i := range page.Items {
-			item, err := FromUnstructured[T](&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, *item)
+		item, err := FromUnstructured[T](u)
+		if err != nil {
+			return nil, err
 		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return out, nil
+		out = append(out, *item)
+	}
+	return out, nil
+}
+
+// All yields all objects that match the options, reading pages of at most o.Limit objects. An
+// error is the last that it yields.
+func All(ctx context.Context, api dynamic.ResourceInterface, o metav1.ListOptions) iter.Seq2[*unstructured.Unstructured, error] {
+	return func(yield func(*unstructured.Unstructured, error) bool) {
+		for {
+			page, err := api.List(ctx, o)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Items {
+				if !yield(&page.Items[i], nil) {
+					return
+				}
+			}
+			if o.Continue = page.GetContinue(); o.Continue == "" {
+				return
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ package agents
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -190,7 +191,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if !known {
 		return c.wait(ctx, is.Klusterlet, problem)
 	}
-	if !c.isElected(v) || c.servesItself(v, key.Name) {
+	if !c.isElected(v) || slices.Contains(v.ownRun(), key.Name) {
 		return reconcile.Result{}, nil
 	}
 	s, err := c.gather(ctx, v, is)
@@ -239,7 +240,7 @@ func (c *Controller) carryOut(ctx context.Context, k *operatorv1.Klusterlet, p P
 // remove ends the processes of an agent, then removes everything else of it.
 func (c *Controller) remove(ctx context.Context, k *operatorv1.Klusterlet, p Plan) (reconcile.Result, error) {
 	for _, d := range p.End {
-		if err := teardown.EndDeployment(ctx, c.config.Client, d.Namespace, d.Name); err != nil {
+		if err := teardown.EndDeployment(ctx, c.config.Client, d.Key.Namespace, d.Key.Name, d.UID); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

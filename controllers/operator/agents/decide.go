@@ -74,7 +74,7 @@ type Plan struct {
 	// Remove is true when the agent is to be removed from Namespace: first the Deployments in
 	// End. While Await is true, the rest stays.
 	Remove, Await bool
-	End           []reconcile.Key
+	End           []Deployment
 	Namespace     string
 }
 
@@ -319,9 +319,9 @@ func (s State) removal() Plan {
 		return Plan{}
 	}
 	p := Plan{Remove: true, Namespace: s.agentNamespace()}
-	for key := range s.Deployments {
-		if s.isOurs(key.Name) {
-			p.End = append(p.End, key)
+	for _, d := range s.Deployments {
+		if s.isOurs(d.Key.Name) {
+			p.End = append(p.End, d)
 		}
 	}
 	p.Await = len(p.End) > 0 && s.Now.Before(s.Klusterlet.DeletionTimestamp.Add(endPatience))

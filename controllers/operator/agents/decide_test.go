@@ -161,8 +161,8 @@ func TestRemovalWaitsForTheProcessesForAWhile(t *testing.T) {
 		change       func(*State)
 		remove, wait bool
 	}{
-		"they run":              {func(s *State) { s.Deployments[key] = Deployment{} }, true, true},
-		"they do not end":       {func(s *State) { s.Deployments[key], s.Now = Deployment{}, now.Add(endPatience) }, true, false},
+		"they run":              {func(s *State) { s.Deployments[key] = Deployment{Key: key} }, true, true},
+		"they do not end":       {func(s *State) { s.Deployments[key], s.Now = Deployment{Key: key}, now.Add(endPatience) }, true, false},
 		"they ended":            {func(*State) {}, true, false},
 		"nothing was installed": {func(s *State) { s.Klusterlet.Finalizers = nil }, false, false},
 	} {

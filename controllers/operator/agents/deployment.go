@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -50,16 +50,11 @@ func (p process) account(klusterlet string) string {
 	return manifests.WorkAccount(klusterlet)
 }
 
-// image returns the image of the process; own is that of this program. An image of Open Cluster
-// Management's own repositories stands for it.
+// image returns the image of the process; own is that of this program.
 func (p process) image(k *operatorv1.Klusterlet, own string) string {
-	asked := map[process]string{
+	return image.Chosen(map[process]string{
 		registrationProcess: k.Spec.RegistrationImagePullSpec, workProcess: k.Spec.WorkImagePullSpec, wholeProcess: k.Spec.ImagePullSpec,
-	}[p]
-	if asked == "" || strings.HasPrefix(asked, "quay.io/open-cluster-management/") {
-		return own
-	}
-	return asked
+	}[p], own)
 }
 
 // deploymentOptions say what a Deployment depends on besides the Klusterlet.
@@ -109,7 +104,6 @@ func fillPod(pod map[string]any, p process, k *operatorv1.Klusterlet, asked sett
 	if k.Spec.PriorityClassName != "" {
 		pod["priorityClassName"] = k.Spec.PriorityClassName
 	}
-	pod["affinity"] = apart(p.app)
 	containers, _ := pod["containers"].([]any)
 	container, _ := containers[0].(map[string]any)
 	container["name"], container["image"] = p.container, o.image
@@ -149,19 +143,6 @@ func setResources(container map[string]any, asked *operatorv1.ResourceRequiremen
 	default:
 	}
 	return nil
-}
-
-// apart prefers nodes and zones without another pod of the same process.
-func apart(app string) map[string]any {
-	term := func(weight int64, topology string) any {
-		return map[string]any{"weight": weight, "podAffinityTerm": map[string]any{
-			"topologyKey":   topology,
-			"labelSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "In", "values": []any{app}}}},
-		}}
-	}
-	return map[string]any{"podAntiAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{
-		term(70, "failure-domain.beta.kubernetes.io/zone"), term(30, "kubernetes.io/hostname"),
-	}}}
 }
 
 // mount adds the hub kubeconfig to a process that applies works alone, which has no right to read

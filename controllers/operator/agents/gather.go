@@ -38,16 +38,6 @@ func (c *Controller) isElected(v *view) bool {
 	return v.operator.Len() == 0 && (len(names) == 0 || names[0] == c.config.Own)
 }
 
-// servesItself reports whether a Deployment runs a process of its own for the Klusterlet.
-func (c *Controller) servesItself(v *view, klusterlet string) bool {
-	for _, name := range v.ownRun() {
-		if name == klusterlet {
-			return true
-		}
-	}
-	return false
-}
-
 // gather reads the caches, and what the hub grants to the agent's secrets.
 func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (State, error) {
 	k := is.Klusterlet

@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -202,7 +203,7 @@ func (r rendering) container(c component) corev1.Container {
 		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: path, ReadOnly: true})
 	}
 	return corev1.Container{
-		Name: c.name, Image: imageOf(c.image(r.Spec), r.Image), ImagePullPolicy: r.Pull, Args: r.args(c), Ports: ports, VolumeMounts: mounts,
+		Name: c.name, Image: image.Chosen(c.image(r.Spec), r.Image), ImagePullPolicy: r.Pull, Args: r.args(c), Ports: ports, VolumeMounts: mounts,
 		Env:           []corev1.EnvVar{field(inpod.EnvName, "metadata.name"), field(inpod.EnvNamespace, "metadata.namespace")},
 		LivenessProbe: probe("/healthz", 2, 10), ReadinessProbe: probe("/readyz", 0, 2), Resources: resources(r.Spec.ResourceRequirement),
 		SecurityContext: &corev1.SecurityContext{

@@ -81,6 +81,11 @@ func TestArgumentsOfComponents(t *testing.T) {
 		}, []string{
 			"registration", "--feature-gates=ManagedClusterAutoApproval=true", "--cluster-auto-approval-users=a,b", "--auto-approved-csr-users=c", "--labels=a=1,b=2",
 		}},
+		"clusters of Cluster API": {"registration-controller", func(r *rendering) {
+			r.Features.ClusterImporter, r.Features.Renderers = true, []string{"render-auto", "render-from-config-secret"}
+		}, []string{
+			"registration", "--feature-gates=ClusterImporter=true", "--import-renderers=render-auto,render-from-config-secret",
+		}},
 		"flags of the operator": {"placement-controller", func(r *rendering) { r.Split.All = []string{"--v=1"} }, []string{"placement", "--v=1"}},
 		"explanations of placements": {"placement-controller", func(r *rendering) { r.Features.PlacementDebugServer = true }, []string{
 			"placement", "--feature-gates=PlacementDebugServer=true", "--cert-dir=/var/run/secrets/hub/certificate",
@@ -148,19 +153,6 @@ func TestTheRightOnProfilesComesWithTheirAPI(t *testing.T) {
 	}
 	require.False(t, mayWrite(rendered[rbacv1.ClusterRole](t, usual(nil), "ClusterRole", name)))
 	require.True(t, mayWrite(rendered[rbacv1.ClusterRole](t, usual(func(r *rendering) { r.Features.ClusterProfile = true }), "ClusterRole", name)))
-}
-
-func TestImagesOfTheAPIMeanOurs(t *testing.T) {
-	for field, want := range map[string]string{
-		"": "ours", "quay.io/open-cluster-management/registration": "ours", "quay.io/open-cluster-management/work:v1.3.0": "ours",
-		"quay.io/open-cluster-management/placement@sha256:0": "ours", "quay.io/open-cluster-management/addon-manager:v1@sha256:0": "ours",
-		"quay.io/open-cluster-management/other":           "quay.io/open-cluster-management/other",
-		"localhost:5000/registration":                     "localhost:5000/registration",
-		"mirror/quay.io/open-cluster-management/work:v1":  "mirror/quay.io/open-cluster-management/work:v1",
-		"quay.io/open-cluster-management/registration-op": "quay.io/open-cluster-management/registration-op",
-	} {
-		require.Equal(t, want, imageOf(field, "ours"), field)
-	}
 }
 
 func TestReplicasFollowTheControlPlane(t *testing.T) {

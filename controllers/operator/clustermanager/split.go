@@ -5,7 +5,6 @@ package clustermanager
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -70,25 +69,6 @@ func (elsewhere) Run(Features)    {}
 func (elsewhere) Stop()           {}
 func (elsewhere) Err() error      { return nil }
 func (elsewhere) OnChange(func()) {}
-
-// defaultImages are the images of Open Cluster Management, which are the defaults of the API;
-// they mean the image of this project.
-var defaultImages = []string{
-	"quay.io/open-cluster-management/registration", "quay.io/open-cluster-management/work",
-	"quay.io/open-cluster-management/placement", "quay.io/open-cluster-management/addon-manager",
-}
-
-// imageOf returns the image that a field of the spec asks for; own is that of this project.
-func imageOf(field, own string) string {
-	repository, _, _ := strings.Cut(field, "@")
-	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
-		repository = repository[:i]
-	}
-	if repository == "" || slices.Contains(defaultImages, repository) {
-		return own
-	}
-	return field
-}
 
 // component is one Deployment of the split layout.
 type component struct {

@@ -4,9 +4,9 @@ package klusterlet
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -15,11 +15,10 @@ import (
 func addUnsupported(r *settings.Asked, s operatorv1.KlusterletSpec, namespace string) {
 	mode := s.DeployOption.Mode
 	r.AddUnsupported(mode == operatorv1.InstallModeHosted || mode == operatorv1.InstallModeSingletonHosted, "deployOption.mode "+string(mode))
-	for field, image := range map[string]string{
+	for field, asked := range map[string]string{
 		"imagePullSpec": s.ImagePullSpec, "registrationImagePullSpec": s.RegistrationImagePullSpec, "workImagePullSpec": s.WorkImagePullSpec,
 	} {
-		// An image of Open Cluster Management's own repositories stands for this program's.
-		r.AddUnsupported(image != "" && !strings.HasPrefix(image, "quay.io/open-cluster-management/"), field)
+		r.AddUnsupported(image.Chosen(asked, "") != "", field)
 	}
 	r.AddUnsupported(s.HubAPIServerHostAlias != nil, "hubApiServerHostAlias")
 	r.AddUnsupported(

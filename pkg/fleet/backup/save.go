@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // pageSize bounds how many objects are in memory at once: works may have half a megabyte each.
@@ -130,24 +131,18 @@ func (s *saver) begin(ctx context.Context, r *fleet.Run) error {
 
 // each calls do with the objects of a kind, in pages; a kind that is not served has none.
 func each(ctx context.Context, c *fleet.Cluster, k kind, do func(*unstructured.Unstructured) error) error {
-	o := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := c.Client.Resource(k.resource).List(ctx, o)
+	for u, err := range typed.All(ctx, c.Client.Resource(k.resource), metav1.ListOptions{Limit: pageSize}) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		for i := range page.Items {
-			if err := do(&page.Items[i]); err != nil {
-				return err
-			}
-		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return nil
+		if err := do(u); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // list writes the objects of a kind. Secrets are read one by one.

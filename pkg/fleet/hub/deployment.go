@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -93,11 +95,8 @@ func ownFields(o metav1.Object) (string, bool) {
 	return "", false
 }
 
-// TagOf returns the tag of an image reference.
-func TagOf(image string) string {
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	if _, tag, ok := strings.Cut(name, ":"); ok {
-		return tag
-	}
-	return "-"
+// TagOf returns the tag of an image reference, "-" without one.
+func TagOf(reference string) string {
+	_, tag := image.Split(reference)
+	return cmp.Or(tag, "-")
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
@@ -42,7 +43,8 @@ func Upgrade(ctx context.Context, o InitOptions) (UpgradeResult, error) {
 			fleet.Advice("use "+result.From+" or newer"))
 	}
 	if o.Image == "" {
-		o.Image = repositoryOf(ImageOf(d)) + ":" + o.Version
+		repository, _ := image.Split(ImageOf(d))
+		o.Image = repository + ":" + o.Version
 	}
 	if o.Replicas == 0 {
 		o.Replicas = max(1, ptr.Deref(d.Spec.Replicas, 1))
@@ -64,13 +66,4 @@ func isOlder(a, b string) bool {
 	one, errA := version.ParseSemantic(a)
 	other, errB := version.ParseSemantic(b)
 	return errA == nil && errB == nil && one.LessThan(other)
-}
-
-// repositoryOf returns an image reference without tag and digest.
-func repositoryOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
-		return image[:i]
-	}
-	return image
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
@@ -102,10 +103,11 @@ func Operated(ctx context.Context, client dynamic.Interface, k *operatorv1.Klust
 	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeNamespaces, a.removeRights)
 }
 
-// EndDeployment deletes a Deployment so that it is gone only after its pods.
-func EndDeployment(ctx context.Context, client dynamic.Interface, namespace, name string) error {
+// EndDeployment deletes the very Deployment with this UID so that it is gone only after its pods.
+func EndDeployment(ctx context.Context, client dynamic.Interface, namespace, name string, uid types.UID) error {
 	foreground := metav1.DeletePropagationForeground
-	err := client.Resource(deployments).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	err := client.Resource(deployments).Namespace(namespace).Delete(ctx, name,
+		metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}})
 	return failed("deleting deployment "+namespace+"/"+name, notFoundIsNil(err))
 }
 

@@ -45,17 +45,13 @@ func (h *hubRemoval) split(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var left []*unstructured.Unstructured
-	foreground := metav1.DeletePropagationForeground // a Deployment stays until its pods have ended
 	for _, d := range all {
 		if !IsHubComponent(d) {
 			continue
 		}
 		left = append(left, d)
-		uid := d.GetUID()
-		err := h.client.Resource(deployments).Namespace(operatorv1.NamespaceHub).Delete(ctx, d.GetName(),
-			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &foreground})
-		if err = notFoundIsNil(err); err != nil && d.GetDeletionTimestamp() == nil {
-			return "", failed("deleting deployment "+d.GetName(), err)
+		if err := EndDeployment(ctx, h.client, d.GetNamespace(), d.GetName(), d.GetUID()); err != nil && d.GetDeletionTimestamp() == nil {
+			return "", err
 		}
 	}
 	if len(left) > 0 {

@@ -25,6 +25,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Resources that hubs and agents consist of.
@@ -81,20 +82,8 @@ const pageSize = 500
 // is not served has none. An error is the last that it yields.
 func objects(ctx context.Context, api dynamic.ResourceInterface, selector string) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
-		for o := (metav1.ListOptions{LabelSelector: selector, Limit: pageSize}); ; {
-			page, err := api.List(ctx, o)
-			if err != nil {
-				if !apierrors.IsNotFound(err) {
-					yield(nil, err)
-				}
-				return
-			}
-			for i := range page.Items {
-				if !yield(&page.Items[i], nil) {
-					return
-				}
-			}
-			if o.Continue = page.GetContinue(); o.Continue == "" {
+		for u, err := range typed.All(ctx, api, metav1.ListOptions{LabelSelector: selector, Limit: pageSize}) {
+			if apierrors.IsNotFound(err) || !yield(u, err) {
 				return
 			}
 		}

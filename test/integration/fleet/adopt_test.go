@@ -60,8 +60,11 @@ func TestAClusterIsAdopted(t *testing.T) {
 	refusals(t, spoke, append(join, "--adopt"))
 	look, move, back := guideLines(t)
 	plan := typeLine(t, look)
-	for _, row := range []string{`stopped +deployment.apps/klusterlet `, `removed +deployment.apps/klusterlet-work-agent`, `added +deployment.apps/klusterlet-agent`,
-		`removed +clusterrolebinding.*klusterlet-work:execution-admin`, `kept +klusterlet.operator`, `kept +secret/hub-kubeconfig-secret`, `kept +appliedm.*1 object`} {
+	for _, row := range []string{
+		`stopped +deployment.apps/klusterlet `, `removed +deployment.apps/klusterlet-work-agent`, `added +deployment.apps/klusterlet-agent`,
+		`removed +clusterrolebinding.*klusterlet-work:execution-admin`, `kept +klusterlet.operator`, `kept +secret/hub-kubeconfig-secret`,
+		`kept +appliedm.*1 object`,
+	} {
 		require.Regexp(t, row, plan)
 	}
 	operator := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management")

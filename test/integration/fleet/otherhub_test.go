@@ -63,7 +63,8 @@ func handHubOver(t *testing.T, hub *harness.Cluster) {
 	dropOurs(t, hub)
 	bundle := otherCertificates(t, hub)
 	for _, u := range otherObjects() {
-		_, err := client.Resource(otherResource(u)).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{FieldManager: "registration-operator"})
+		_, err := client.Resource(otherResource(u)).Namespace(u.GetNamespace()).
+			Create(t.Context(), u, metav1.CreateOptions{FieldManager: "registration-operator"})
 		require.NoError(t, err, u.GetName())
 	}
 	otherAdmission(t, hub, bundle)
@@ -105,8 +106,9 @@ func gone(t *testing.T, c *harness.Cluster, kind schema.GroupVersionResource, na
 func dropOurs(t *testing.T, hub *harness.Cluster) {
 	t.Helper()
 	client := hub.Dynamic(t)
-	for _, kind := range []schema.GroupVersionResource{validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds, accounts, hubServices,
-		policies, secrets, configMaps} {
+	for _, kind := range []schema.GroupVersionResource{
+		validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds, accounts, hubServices, policies, secrets, configMaps,
+	} {
 		list, err := client.Resource(kind).List(t.Context(), metav1.ListOptions{LabelSelector: madeByLabel + "=cluster-manager"})
 		require.NoError(t, err)
 		for _, u := range list.Items {
@@ -203,7 +205,8 @@ func otherObjects() []*unstructured.Unstructured {
 		"open-cluster-management:cluster-manager-work-executor-admin:webhook", hubSpace, "addon-manager-controller-sa")
 	for _, part := range []string{"registration-webhook", "work-webhook", "addon-webhook", "placement"} {
 		out = append(out, object("v1", "Service", hubSpace, "cluster-manager-"+part, map[string]any{"spec": map[string]any{
-			"selector": map[string]any{"app": "cluster-manager-" + part}, "ports": []any{map[string]any{"name": "webhook", "port": int64(9443), "targetPort": int64(9443)}},
+			"selector": map[string]any{"app": "cluster-manager-" + part},
+			"ports":    []any{map[string]any{"name": "webhook", "port": int64(9443), "targetPort": int64(9443)}},
 		}}))
 	}
 	for _, d := range []struct{ name, image, verb, account string }{
@@ -244,8 +247,10 @@ func otherAdmission(t *testing.T, hub *harness.Cluster, bundle []byte) {
 	client := hub.Dynamic(t)
 	ca := base64.StdEncoding.EncodeToString(bundle)
 	for _, h := range []struct{ kind, name, service, group, resource, version string }{
-		{"ValidatingWebhookConfiguration", "managedclustervalidators.admission.cluster.open-cluster-management.io", "registration", "cluster", "managedclusters", "*"},
-		{"MutatingWebhookConfiguration", "managedclustermutators.admission.cluster.open-cluster-management.io", "registration", "cluster", "managedclusters", "*"},
+		{"ValidatingWebhookConfiguration", "managedclustervalidators.admission.cluster.open-cluster-management.io", "registration", "cluster",
+			"managedclusters", "*"},
+		{"MutatingWebhookConfiguration", "managedclustermutators.admission.cluster.open-cluster-management.io", "registration", "cluster",
+			"managedclusters", "*"},
 		{"ValidatingWebhookConfiguration", "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", "registration", "cluster",
 			"managedclustersetbindings", "v1beta2"},
 		{"ValidatingWebhookConfiguration", "manifestworkvalidators.admission.work.open-cluster-management.io", "work", "work", "manifestworks", "*"},
@@ -275,7 +280,8 @@ func otherAdmission(t *testing.T, hub *harness.Cluster, bundle []byte) {
 		body, err := json.Marshal(map[string]any{"spec": spec, "metadata": map[string]any{"annotations": map[string]any{
 			"registration.open-cluster-management.io/intent": nil, versionMark: "1.3.1"}}})
 		require.NoError(t, err)
-		_, err = client.Resource(definitions).Patch(t.Context(), d.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: "registration-operator"})
+		_, err = client.Resource(definitions).
+			Patch(t.Context(), d.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: "registration-operator"})
 		require.NoError(t, err)
 	}
 }
@@ -284,8 +290,10 @@ func otherAdmission(t *testing.T, hub *harness.Cluster, bundle []byte) {
 func contents(t *testing.T, hub *harness.Cluster) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, kind := range []schema.GroupVersionResource{namespaces, definitions, validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds,
-		accounts, hubServices, policies, deployments, configMaps, managers} {
+	for _, kind := range []schema.GroupVersionResource{
+		namespaces, definitions, validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds, accounts, hubServices, policies,
+		deployments, configMaps, managers,
+	} {
 		list, err := hub.Dynamic(t).Resource(kind).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, u := range list.Items {

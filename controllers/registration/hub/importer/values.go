@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
@@ -70,13 +71,13 @@ func parseValues(text []byte) (v values, err error) {
 	return v, nil
 }
 
-// options returns what to install under a name, with image for the agent unless values name
-// another.
-func (v values) options(cluster, image string) (agent.Options, error) {
+// options returns what to install under a name, with the usual image of the agent unless values
+// name another.
+func (v values) options(cluster, usual string) (agent.Options, error) {
 	if name := v.Klusterlet.ClusterName; name != "" && name != cluster {
 		return agent.Options{}, fmt.Errorf("klusterlet.clusterName must be %s or left out", cluster)
 	}
-	repository, tag := splitImage(image)
+	repository, tag := image.Split(usual)
 	if v.Images.Registry != "" {
 		repository = strings.TrimSuffix(v.Images.Registry, "/") + "/" + agentImage
 	}
@@ -103,18 +104,9 @@ const (
 // imageBeside returns the image of the agent in the registry and of the version that the hub's
 // own image has; own is that of the hub's release if the image has another name.
 func imageBeside(hubs, own string) string {
-	repository, tag := splitImage(hubs)
+	repository, tag := image.Split(hubs)
 	if registry, ok := strings.CutSuffix(repository, "/"+hubImage); ok && tag != "" {
 		return registry + "/" + agentImage + ":" + tag
 	}
 	return "ghcr.io/kubectl-ocm/" + agentImage + ":" + own
-}
-
-// splitImage splits a reference into repository and tag, without its digest.
-func splitImage(image string) (repository, tag string) {
-	image, _, _ = strings.Cut(image, "@")
-	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
-		return image[:at], image[at+1:]
-	}
-	return image, ""
 }

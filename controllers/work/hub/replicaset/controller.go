@@ -21,6 +21,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Name is the loop's id; the field manager of what it applies is derived from it.
@@ -152,19 +153,13 @@ func (c *Controller) live(ctx context.Context, set reconcile.Key) (out []Child, 
 		return nil, nil // no work can carry its label
 	}
 	options := metav1.ListOptions{LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet + "=" + label(set), Limit: pageSize}
-	for {
-		list, err := c.client.Resource(worksResource).List(ctx, options)
+	for u, err := range typed.All(ctx, c.client.Resource(worksResource), options) {
 		if err != nil {
 			return nil, fmt.Errorf("listing the manifestworks of %s: %w", set, err)
 		}
-		for i := range list.Items {
-			u := &list.Items[i]
-			out = append(out, Child{Cluster: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), Deleting: u.GetDeletionTimestamp() != nil})
-		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return out, nil
-		}
+		out = append(out, Child{Cluster: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), Deleting: u.GetDeletionTimestamp() != nil})
 	}
+	return out, nil
 }
 
 // leaving returns the selected clusters without a work that are being deleted: a work

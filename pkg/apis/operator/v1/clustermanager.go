@@ -32,9 +32,9 @@ type ClusterManager struct {
 
 // ClusterManagerSpec is the desired state of a ClusterManager.
 type ClusterManagerSpec struct {
-	// registrationImagePullSpec is the image of registration. A name in the
-	// repository quay.io/open-cluster-management, whatever its tag, means our own
-	// image of the installed version. The default is
+	// registrationImagePullSpec is the image of registration. A default image
+	// of Open Cluster Management, whatever its tag, means our own image of the
+	// installed version. The default is
 	// quay.io/open-cluster-management/registration.
 	// +optional
 	// +kubebuilder:default=quay.io/open-cluster-management/registration

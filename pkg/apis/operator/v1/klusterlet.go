@@ -41,9 +41,9 @@ type KlusterletSpec struct {
 	// +kubebuilder:validation:Pattern=`^open-cluster-management-[-a-z0-9]*[a-z0-9]$`
 	Namespace string `json:"namespace,omitempty"`
 
-	// registrationImagePullSpec is the image of registration. A name in the
-	// repository quay.io/open-cluster-management, whatever its tag, means our own
-	// image of the installed version, and so does absence.
+	// registrationImagePullSpec is the image of registration. A default image
+	// of Open Cluster Management, whatever its tag, means our own image of the
+	// installed version, and so does absence.
 	// +optional
 	RegistrationImagePullSpec string `json:"registrationImagePullSpec,omitempty"`
 
