@@ -253,8 +253,11 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	restores(0, "ManagedCluster", file, "--merge", "--dry-run")
 	require.NoError(t, target.Resource(clusters).Delete(t.Context(), "there", metav1.DeleteOptions{}))
 
-	// Clusters have not returned: placements keep what they had selected.
-	restores(4, "c1 have not returned", file, "--timeout", "5s")
+	// Clusters have not returned: placements keep what they had selected. All is written
+	// before the wait with an end.
+	restores(0, "1 placement keeps what it selected", file, "--wait=false")
+	isHeld(t, target)
+	restores(4, "c1 have not returned", file, "--timeout", "10s")
 	isHeld(t, target)
 	restores(6, "the restore of another backup is not finished", other)
 

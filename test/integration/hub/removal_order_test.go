@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -171,10 +173,14 @@ func TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore(t *testing.T) {
 }
 
 // worksOfTheNext does it for one cluster; with unseen, the loop learns late of the works
-// as well.
+// as well. The test has a finalizer on the cluster: otherwise the cluster might be gone
+// before the loop of the test has looked at it.
 func worksOfTheNext(t *testing.T, name string, unseen bool) {
 	s := sharedHub(t)
 	s.register(t, name, "a")
+	_, err := s.dyn.Resource(clusters).Patch(t.Context(), name, types.JSONPatchType,
+		[]byte(`[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/test"}]`), metav1.PatchOptions{})
+	require.NoError(t, err)
 	s.work(t, name, "held", -1)
 	line := &late{resource: clusters.Resource, object: name, held: make(chan struct{})}
 	ofWorks := &late{resource: works.Resource}
@@ -207,6 +213,10 @@ func worksOfTheNext(t *testing.T, name string, unseen bool) {
 	s.letGo(t, works, name, "held")
 	soon(t, without.Load, "the loop does not see that the work is gone")
 	soon(t, func() bool { return line.patches.Load() > 0 }, "the loop does not let the cluster go")
+	s.await(t, name, "is left to the test", func(mc *clusterv1.ManagedCluster) bool {
+		return slices.Equal(mc.Finalizers, []string{"example.com/test"})
+	})
+	s.letGo(t, clusters, "", name)
 	s.await(t, name, "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 
 	deleted := func() bool {
