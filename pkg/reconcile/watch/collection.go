@@ -32,10 +32,10 @@ import (
 // pageSize is the most objects that one page of a list holds.
 const pageSize = 500
 
-// firstListRetry is how soon the first list is retried when the API server refuses it
-// because it has not yet noticed new permissions or a new definition: eight tries in about
-// two seconds.
-var firstListRetry = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.8, Jitter: 0.2, Steps: 8}
+// refusalRetry is how soon a request is sent again when the API server refuses it because it
+// has not yet noticed new permissions or a new definition, or has just started and not yet
+// read its roles: eight tries in about two seconds.
+var refusalRetry = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.8, Jitter: 0.2, Steps: 8}
 
 // client-go returns an empty watch and no error when a watch request is not answered in
 // time or its connection breaks. Here that is an error: the API server is away, and asking
@@ -157,9 +157,10 @@ func (c *Collection[T]) Err() error {
 }
 
 // Run keeps the collection current until ctx ends. It retries forever, with client-go's
-// back-off of 0.8 to 60 seconds; Err returns the reason. Only the first list is retried
-// sooner when it is forbidden or not found, because a collection is often read right after
-// the permission was granted.
+// back-off of 0.8 to 60 seconds; Err returns the reason. Only two requests are retried sooner
+// when they are forbidden or not found: the first list, because a collection is often read
+// right after the permission was granted, and the first request after the API server was
+// away, because it answers before it has read its roles.
 //
 // After a failure, a beat of Options.Pulse ends the wait.
 func (c *Collection[T]) Run(ctx context.Context) error {
@@ -183,9 +184,14 @@ func (c *Collection[T]) Run(ctx context.Context) error {
 // isBackingOff reports whether the collection waits because the API server was away. A
 // server that answered with a refusal would do so again, so refusals do not count.
 func (c *Collection[T]) isBackingOff() bool {
+	return c.isAway() && c.asking.Load() == 0
+}
+
+// isAway reports whether the API server did not answer the last request.
+func (c *Collection[T]) isAway() bool {
 	err := c.Err()
 	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsTooManyRequests(err)
-	return err != nil && !refused && c.asking.Load() == 0
+	return err != nil && !refused
 }
 
 // listWatch reads through the dynamic client and records failures.
@@ -200,12 +206,10 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			c.asking.Add(1)
 			defer c.asking.Add(-1)
-			tries := wait.Backoff{Steps: 1}
-			if first {
-				first, tries = false, firstListRetry
-			}
+			patient := first || c.isAway()
+			first = false
 			var list *unstructured.UnstructuredList
-			err := retry(ctx, tries, func() (err error) {
+			err := retry(ctx, patient, func() (err error) {
 				list, err = api.List(ctx, selected(o))
 				c.recordOutcome(ctx, "list", err)
 				return err
@@ -215,21 +219,30 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			c.asking.Add(1)
 			defer c.asking.Add(-1)
-			w, err := api.Watch(ctx, selected(o))
-			if err == nil && reflect.TypeOf(w) == unanswered {
-				w, err = nil, errUnanswered
-			}
-			c.recordOutcome(ctx, "watch", err)
+			var w apiwatch.Interface
+			err := retry(ctx, c.isAway(), func() (err error) {
+				w, err = api.Watch(ctx, selected(o))
+				if err == nil && reflect.TypeOf(w) == unanswered {
+					w, err = nil, errUnanswered
+				}
+				c.recordOutcome(ctx, "watch", err)
+				return err
+			})
 			return w, err
 		},
 	}
 }
 
-// retry calls list until it succeeds, fails with an error other than forbidden or not
-// found, or has used up its tries. It returns the error of the last call.
-func retry(ctx context.Context, tries wait.Backoff, list func() error) (err error) {
+// retry sends a request once or, if patient, until it succeeds, fails with an error other
+// than forbidden or not found, or has used up its tries. It returns the error of the last
+// one.
+func retry(ctx context.Context, patient bool, send func() error) (err error) {
+	tries := wait.Backoff{Steps: 1}
+	if patient {
+		tries = refusalRetry
+	}
 	ended := wait.ExponentialBackoffWithContext(ctx, tries, func(context.Context) (bool, error) {
-		err = list()
+		err = send()
 		return !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err), nil
 	})
 	return cmp.Or(err, ended)

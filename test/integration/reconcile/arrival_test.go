@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +88,43 @@ func TestACollectionIsReadAsSoonAsTheRightToArrives(t *testing.T) {
 	require.NoError(t, c.Err())
 	require.EqualValues(t, 1, a.rounds.Load())
 	require.EqualValues(t, 2, a.lists.Load())
+}
+
+// starting is the connection to an API server that is away for the first request, and
+// does not know the rights of the caller before the third.
+type starting struct {
+	attempts
+}
+
+// RoundTrip sends all requests but the first.
+func (a *starting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		switch a.rounds.Load() {
+		case 0:
+			a.rounds.Add(1)
+			return nil, syscall.ECONNREFUSED
+		case 2:
+			a.second()
+		}
+	}
+	return a.attempts.RoundTrip(r)
+}
+
+// TestACollectionOutlastsAnAPIServerThatStarts refuses one request after an outage, as an
+// API server does that has not read its roles. The collection is not listed page by page:
+// it would be if the reflector had taken the refusal for an answer.
+func TestACollectionOutlastsAnAPIServerThatStarts(t *testing.T) {
+	s := newScene(t)
+	config := harness.Shared(t, "hub").As(t, s.namespace, "starting")
+	a := &starting{attempts{second: func() { s.letRead(t, "starting") }}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { a.next = next; return a })
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value})
+	run(t, c)
+	require.NoError(t, c.WaitSynced(t.Context()))
+	require.EqualValues(t, 3, a.rounds.Load())
+	require.Zero(t, a.lists.Load())
 }
 
 // letRead grants an account the right to read ConfigMaps, and waits until it takes
