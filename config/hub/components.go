@@ -57,6 +57,14 @@ func Component(name string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// EgressPolicy is the NetworkPolicy about what the pods of the components reach.
+const EgressPolicy = "allow-egress"
+
+// Policies returns the NetworkPolicies of the components.
+func Policies() ([]*unstructured.Unstructured, error) {
+	return read("manifests/components/policies.yaml")
+}
+
 func object(version, kind, namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(version)

@@ -255,6 +255,8 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"get,delete /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook " +
 					"cluster-manager-work-webhook]",
 				"get,delete apps/deployments " + componentDeployments,
+				"get,delete networking.k8s.io/networkpolicies [allow-egress allow-hub-ingress allow-intra-namespace " +
+					"allow-prometheus-ingress default-deny-all]",
 				"get,delete policy/poddisruptionbudgets " + componentDeployments,
 				"get,list,watch /configmaps [admission-clients]",
 				"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",

@@ -84,8 +84,10 @@ type assembly struct {
 	// images.
 	nodes []*watch.Collection[string]
 	pull  *watch.Collection[*corev1.Secret]
-	exec  *reconcile.Executor
-	queue *reconcile.Queue
+	// apiServer has the ports of the hub's API server.
+	apiServer *watch.Collection[[]int64]
+	exec      *reconcile.Executor
+	queue     *reconcile.Queue
 
 	mu      sync.Mutex
 	err     error
@@ -104,7 +106,8 @@ func newAssembly(config Config, leading *leading, collections *Collections, log 
 		exec: reconcile.NewExecutor(config.Client, assemblyName, config.Clock), queue: reconcile.NewQueue(assemblyName),
 	}
 	everything := rendering{
-		Features: Features{AddOnManagement: true, ManifestWorkReplicaSet: true, PlacementDebugServer: true}, Replicas: 2, Split: *config.Split,
+		Features: Features{AddOnManagement: true, ManifestWorkReplicaSet: true, PlacementDebugServer: true, NetworkPolicies: true},
+		Replicas: 2, Split: *config.Split,
 		PullSecret: pullSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: config.Split.PullSecret}}),
 	}
 	objects, err := everything.objects()
@@ -140,6 +143,10 @@ func newAssembly(config Config, leading *leading, collections *Collections, log 
 			return s, err == nil
 		},
 	})
+	a.apiServer = watch.New(watch.Options[[]int64]{
+		Client: config.Client, Resource: slicesResource, Namespace: metav1.NamespaceDefault, FieldSelector: byName("kubernetes"), Log: log,
+		Keep: portsOf, Same: slices.Equal[[]int64],
+	})
 	a.onChange()
 	return a, nil
 }
@@ -160,6 +167,7 @@ func (a *assembly) onChange() {
 		n.OnChange(wake)
 	}
 	a.pull.OnChange(wake)
+	a.apiServer.OnChange(wake)
 }
 
 func (a *assembly) wake() {
@@ -192,7 +200,7 @@ func (a *assembly) runs() []func(context.Context) error {
 	if a == nil {
 		return nil
 	}
-	out := []func(context.Context) error{a.loop, a.pull.Run}
+	out := []func(context.Context) error{a.loop, a.pull.Run, a.apiServer.Run}
 	for _, w := range a.watches {
 		out = append(out, w.Run)
 	}
@@ -203,7 +211,7 @@ func (a *assembly) runs() []func(context.Context) error {
 }
 
 func (a *assembly) loop(ctx context.Context) error {
-	waits := append(a.leading.waits(), a.collections.managers.WaitSynced, a.pull.WaitSynced)
+	waits := append(a.leading.waits(), a.collections.managers.WaitSynced, a.pull.WaitSynced, a.apiServer.WaitSynced)
 	for _, w := range a.watches {
 		waits = append(waits, w.WaitSynced)
 	}
@@ -261,6 +269,7 @@ func (a *assembly) gather(cm *operatorv1.ClusterManager) (assemblyState, error) 
 		Spec: cm.Spec, Features: features, Image: hub.ImageOf(a.config.Version), Version: a.config.Version, Split: *a.config.Split,
 		Replicas: a.config.Split.replicasFor(a.controlPlane()),
 	}
+	r.APIServer, _ = a.apiServer.Get(reconcile.Key{Namespace: metav1.NamespaceDefault, Name: "kubernetes"})
 	if a.config.SyncLabels {
 		r.Labels = syncedLabels(cm.Labels)
 	}

@@ -131,6 +131,9 @@ func Decide(s State) Decision {
 	}
 	cm.Status.ObservedGeneration = cm.Generation
 	setInventory(s, cm, features)
+	if features.NetworkPolicies && s.Components == nil {
+		unsupported = append(unsupported, gateNetworkPolicies+" in the compact layout")
+	}
 	gatesCondition(s, unknown, unsupported)(cm)
 	setProfilesCondition(s, cm, features.ClusterProfile)
 	if len(s.Split) > 0 {

@@ -270,7 +270,7 @@ func TestFeatures(t *testing.T) {
 		"what is not known or not served is named": {
 			spec: operatorv1.ClusterManagerSpec{
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-					FeatureGates:        gates("Nonsense", "NetworkPolicies"),
+					FeatureGates:        gates("Nonsense", "V1beta1CSRAPICompatibility"),
 					RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
 				},
 				WorkConfiguration: &operatorv1.WorkConfiguration{
@@ -292,7 +292,7 @@ func TestFeatures(t *testing.T) {
 				PlacementDebugServer:         true,
 			},
 			unknown:     []string{"Nonsense", "Other"},
-			unsupported: []string{"NetworkPolicies", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
+			unsupported: []string{"SIGPlacementDecision", "V1beta1CSRAPICompatibility", "registration driver grpc", "work driver mqtt"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	gateClusterImporter   = "ClusterImporter"
 	gatePlacementDebug    = "PlacementDebugServer"
 	gateAddOnManagement   = "AddonManagement"
+	gateNetworkPolicies   = "NetworkPolicies"
 )
 
 // Features are the features that the ClusterManager enables.
@@ -54,6 +55,9 @@ type Features struct {
 	// PlacementDebugServer serves over HTTP what placements select, and why. It does not
 	// affect the loops.
 	PlacementDebugServer bool
+	// NetworkPolicies limits what reaches the pods of the split layout, and what they reach.
+	// It does not affect the loops.
+	NetworkPolicies bool
 	// AutoApprove lists the users whose clusters are accepted automatically; empty unless the
 	// gate ManagedClusterAutoApproval is on.
 	AutoApprove []string
@@ -76,6 +80,8 @@ func (f Features) Equal(o Features) bool {
 type gate struct {
 	on        bool
 	supported bool
+	// operator is true when the operator alone serves it.
+	operator bool
 }
 
 // The feature gates of each component, with their defaults. Unsupported ones are known by
@@ -84,7 +90,7 @@ var (
 	registrationGates = map[string]gate{
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
 		GateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true},
-		gateClusterImporter: {supported: true}, "NetworkPolicies": {},
+		gateClusterImporter: {supported: true}, gateNetworkPolicies: {supported: true, operator: true},
 	}
 	workGates = map[string]gate{
 		gateNilExecutor: {supported: true}, gateReplicaSet: {supported: true}, gateCleanUpCompleted: {supported: true}, "CloudEventsDrivers": {},
@@ -100,10 +106,11 @@ func featuresOf(on map[string]bool) Features {
 		ClusterImporter:       on[gateClusterImporter],
 		NilExecutorValidating: on[gateNilExecutor], ManifestWorkReplicaSet: on[gateReplicaSet], CleanUpCompletedManifestWork: on[gateCleanUpCompleted],
 		AddOnManagement: on[gateAddOnManagement], PlacementDebugServer: on[gatePlacementDebug],
+		NetworkPolicies: on[gateNetworkPolicies],
 	}
 }
 
-// gates returns what the supported gates are set to, by name.
+// gates returns what the supported gates of components are set to, by name.
 func (f Features) gates() map[string]bool {
 	return map[string]bool{
 		gateDefaultClusterSet: f.DefaultClusterSet, gateResourceCleanup: f.ResourceCleanup, gateClusterProfile: f.ClusterProfile,
@@ -128,7 +135,7 @@ func ParseGates(given map[string]string) (Features, error) {
 			if on[name], err = strconv.ParseBool(value); err != nil {
 				return Features{}, fmt.Errorf("feature gate %s=%s: use true or false", name, value)
 			}
-			if on[name] && !g.supported {
+			if on[name] && (!g.supported || g.operator) {
 				return Features{}, fmt.Errorf("feature gate %s is not supported", name)
 			}
 		}

@@ -46,6 +46,8 @@ type rendering struct {
 	// nil if there is none.
 	PullSecret *corev1.Secret
 	Split      Split
+	// APIServer are the ports of the hub's API server.
+	APIServer []int64
 }
 
 // objects returns everything that the split layout consists of, in the order to apply.
@@ -68,6 +70,11 @@ func (r rendering) objects() ([]*unstructured.Unstructured, error) {
 		}
 		out = append(out, objects...)
 	}
+	policies, err := r.policies()
+	if err != nil {
+		return nil, fmt.Errorf("preparing the network policies: %w", err)
+	}
+	out = append(out, policies...)
 	for _, u := range out {
 		labels := maps.Clone(r.Labels)
 		if labels == nil {

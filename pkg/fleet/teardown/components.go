@@ -5,6 +5,7 @@ package teardown
 import (
 	"context"
 	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +17,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-var budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+var (
+	budgets         = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+)
 
 // IsHubComponent reports whether a Deployment is one of the split layout of this project's
 // hub. Those of other distributions do not carry the version.
@@ -88,9 +92,29 @@ func (h *hubRemoval) componentObjects(ctx context.Context, going bool) error {
 		}
 	}
 	if !going {
-		errs = append(errs, h.pullSecret(ctx))
+		errs = append(errs, h.policies(ctx), h.pullSecret(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// policies deletes the NetworkPolicies of the components, unless somebody else made them: the one
+// that denies everything first.
+func (h *hubRemoval) policies(ctx context.Context) error {
+	all, err := hub.Policies()
+	errs := []error{err}
+	for _, u := range slices.Backward(all) {
+		errs = append(errs, h.own(ctx, networkPolicies, u.GetName()))
+	}
+	return errors.Join(errs...)
+}
+
+// own deletes an object in the namespace of the components, unless somebody else made it.
+func (h *hubRemoval) own(ctx context.Context, resource schema.GroupVersionResource, name string) error {
+	live, err := get(ctx, h.client.Resource(resource).Namespace(operatorv1.NamespaceHub), name, resource.Resource+" "+name)
+	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {
+		return err
+	}
+	return remove(ctx, h.client, resource, live)
 }
 
 func objectOf(u *unstructured.Unstructured) map[string]any {
@@ -102,9 +126,5 @@ func objectOf(u *unstructured.Unstructured) map[string]any {
 
 // pullSecret deletes the copy of the credentials for images, unless somebody else made it.
 func (h *hubRemoval) pullSecret(ctx context.Context) error {
-	live, err := get(ctx, h.client.Resource(secrets).Namespace(operatorv1.NamespaceHub), operatorv1.SecretImagePull, "secret "+operatorv1.SecretImagePull)
-	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {
-		return err
-	}
-	return remove(ctx, h.client, secrets, live)
+	return h.own(ctx, secrets, operatorv1.SecretImagePull)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +68,7 @@ func TestASplitHub(t *testing.T) {
 	t.Run("nothing is forbidden to any component", s.rights)
 	s.measure(t)
 	t.Run("gates add and remove components", s.gates)
+	t.Run("network policies come and go with their gate", s.policies)
 	t.Run("what others change is put back", s.drift)
 	t.Run("fields of the spec reach every component", s.fields)
 	t.Run("the layout is switched there and back", s.switched)
@@ -148,6 +152,65 @@ func (s *splitHub) gates(t *testing.T) {
 	s.manager(t, `{"spec":{`+gate("workConfiguration", "ManifestWorkReplicaSet", "Enable")+`,`+gate("addOnManagerConfiguration", "AddonManagement", "Enable")+
 		`,`+gate("placementConfiguration", "PlacementDebugServer", "Disable")+`}}`)
 	require.True(t, harness.Until(time.Minute, has(true, true, false)))
+}
+
+// policies switches the gate NetworkPolicies, and edits and deletes what belongs to it.
+func (s *splitHub) policies(t *testing.T) {
+	ctx := t.Context()
+	api := s.kube.NetworkingV1().NetworkPolicies(operatorv1.NamespaceHub)
+	names := func() string {
+		list, err := api.List(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		var out []string
+		for i := range list.Items {
+			out = append(out, list.Items[i].Name)
+		}
+		return strings.Join(out, " ")
+	}
+	related := func() (n int) {
+		for _, r := range s.status(t).RelatedResources {
+			if r.Resource == "networkpolicies" && r.Namespace == operatorv1.NamespaceHub {
+				n++
+			}
+		}
+		return n
+	}
+	gate := func(mode string) {
+		s.manager(t, `{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"NetworkPolicies","mode":"`+mode+`"}]}}}`)
+	}
+	gate("Enable")
+	const all = "allow-egress allow-hub-ingress allow-intra-namespace allow-prometheus-ingress default-deny-all"
+	require.True(t, harness.Until(time.Minute, func() bool { return names() == all && related() == 5 }))
+	require.True(t, apimeta.IsStatusConditionTrue(s.status(t).Conditions, operatorv1.ConditionValidFeatureGates))
+	// The API server of the playground does not publish its address.
+	endpoints := s.kube.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
+	port, opens := int32(35001), func(want bool) func() bool {
+		return func() bool {
+			egress, err := api.Get(ctx, "allow-egress", metav1.GetOptions{})
+			return err == nil && want == slices.ContainsFunc(egress.Spec.Egress[0].Ports, func(p networkingv1.NetworkPolicyPort) bool {
+				return p.Port.IntVal == 35001
+			})
+		}
+	}
+	_, err := endpoints.Create(ctx, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Port: &port}},
+		Endpoints: []discoveryv1.Endpoint{},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.True(t, harness.Until(time.Minute, opens(true)))
+	require.NoError(t, endpoints.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))
+	require.True(t, harness.Until(time.Minute, opens(false)))
+	_, err = api.Patch(ctx, "default-deny-all", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{FieldManager: "stranger"})
+	require.NoError(t, err)
+	require.NoError(t, api.Delete(ctx, "allow-egress", metav1.DeleteOptions{}))
+	require.True(t, harness.Until(time.Minute, func() bool {
+		denied, err := api.Get(ctx, "default-deny-all", metav1.GetOptions{})
+		return err == nil && len(denied.Spec.Ingress) == 0 && names() == all
+	}))
+	gate("Disable")
+	require.True(t, harness.Until(time.Minute, func() bool { return names() == "" && related() == 0 }))
+	gate("Enable") // they go with the layout
+	require.True(t, harness.Until(time.Minute, func() bool { return names() == all }))
 }
 
 func (s *splitHub) status(t *testing.T) operatorv1.ClusterManagerStatus {
@@ -260,7 +323,8 @@ func (s *splitHub) switched(t *testing.T) {
 		_, account := s.kube.CoreV1().ServiceAccounts(operatorv1.NamespaceHub).Get(ctx, "placement-controller-sa", metav1.GetOptions{})
 		_, role := s.kube.RbacV1().ClusterRoles().Get(ctx, "open-cluster-management:cluster-manager-placement:controller", metav1.GetOptions{})
 		_, operator := s.kube.RbacV1().ClusterRoles().Get(ctx, "cluster-manager-operator", metav1.GetOptions{})
-		for _, err := range []error{account, role, operator} {
+		_, policy := s.kube.NetworkingV1().NetworkPolicies(operatorv1.NamespaceHub).Get(ctx, "default-deny-all", metav1.GetOptions{})
+		for _, err := range []error{account, role, operator, policy} {
 			require.Equal(t, split, err == nil, "%s: %v", layout, err)
 		}
 		require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged")

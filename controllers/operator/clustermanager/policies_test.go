@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+func TestPoliciesOfTheComponents(t *testing.T) {
+	r := usual(func(r *rendering) { r.Features.NetworkPolicies, r.APIServer = true, []int64{6443, 35001} })
+	var apps []string
+	for _, c := range components {
+		apps = append(apps, c.app)
+	}
+	all := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: apps}}}
+	ports := func(list []networkingv1.NetworkPolicyPort) []int {
+		var out []int
+		for _, p := range list {
+			out = append(out, p.Port.IntValue())
+		}
+		return out
+	}
+	policy := func(name string) networkingv1.NetworkPolicySpec {
+		t.Helper()
+		p := rendered[networkingv1.NetworkPolicy](t, r, "NetworkPolicy", name)
+		require.NotNil(t, p, name)
+		require.Equal(t, hub.ComponentNamespace, p.Namespace)
+		return p.Spec
+	}
+	for _, name := range []string{"default-deny-all", "allow-egress", "allow-intra-namespace", "allow-prometheus-ingress"} {
+		require.Equal(t, all, policy(name).PodSelector, name)
+	}
+	denied := policy("default-deny-all")
+	require.Len(t, denied.PolicyTypes, 2)
+	require.Empty(t, denied.Ingress)
+	require.Empty(t, denied.Egress)
+	egress := policy("allow-egress").Egress
+	require.Empty(t, egress[0].To, "any destination")
+	require.Equal(t, []int{53, 53, 5353, 5353, 443, 6443, 35001}, ports(egress[0].Ports), "every port of the API server, once")
+	within := policy("allow-intra-namespace")
+	require.Equal(t, &all, within.Ingress[0].From[0].PodSelector)
+	require.Equal(t, &all, within.Egress[0].To[0].PodSelector)
+	called := policy("allow-hub-ingress")
+	require.Equal(t, []int{9443}, ports(called.Ingress[0].Ports))
+	for _, c := range components {
+		listed := slices.Contains(called.PodSelector.MatchExpressions[0].Values, c.app)
+		require.Equal(t, c.isWebhook() || c.name == "placement-controller", listed, c.name)
+	}
+	require.Equal(t, []int{8443}, ports(policy("allow-prometheus-ingress").Ingress[0].Ports))
+
+	objects, err := r.objects()
+	require.NoError(t, err)
+	require.Equal(t, "default-deny-all", objects[len(objects)-1].GetName(), "what is allowed comes first, and goes last")
+	objects, err = usual(nil).objects()
+	require.NoError(t, err)
+	require.False(t, slices.ContainsFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == "NetworkPolicy" }))
+}
+
+func TestPoliciesAreForTheSplitLayout(t *testing.T) {
+	spec := operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+		FeatureGates: []operatorv1.FeatureGate{{Feature: gateNetworkPolicies, Mode: operatorv1.FeatureGateModeTypeEnable}},
+	}}
+	for name, tc := range map[string]struct {
+		components []Component
+		want       metav1.ConditionStatus
+	}{
+		"split":   {[]Component{{Name: "cluster-manager-work-webhook", Found: true}}, metav1.ConditionTrue},
+		"compact": {nil, metav1.ConditionFalse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(state(t, func(s *State) { s.ClusterManager.Spec, s.Components = spec, tc.components }))
+			c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionValidFeatureGates)
+			require.Equal(t, tc.want, c.Status)
+			if tc.components == nil {
+				require.Contains(t, c.Message, "NetworkPolicies in the compact layout")
+			}
+		})
+	}
+	_, err := ParseGates(map[string]string{gateNetworkPolicies: "true"})
+	require.ErrorContains(t, err, "not supported", "no component serves it")
+}
