@@ -19,14 +19,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
 )
 
-// built returns the objects of a kustomization and of the custom resource beside it, by name.
+// built returns the objects of a kustomization and of the file with its custom resource, by name.
 func built(t *testing.T, folder, resource string) map[string]any {
 	t.Helper()
 	source, err := manifest.Kustomize(filepath.Join(root, folder), folder)
 	require.NoError(t, err)
 	objects, err := read(nil, source.Data)
 	require.NoError(t, err)
-	sample, err := os.ReadFile(filepath.Join(root, folder, "manifests", resource))
+	sample, err := os.ReadFile(filepath.Join(root, resource))
 	require.NoError(t, err)
 	objects, err = read(objects, sample)
 	require.NoError(t, err)
@@ -34,15 +34,17 @@ func built(t *testing.T, folder, resource string) map[string]any {
 }
 
 func TestTheHubsKustomizationHasWhatThePluginApplies(t *testing.T) {
-	want, err := hub.Objects(hub.Options{Version: version(t)})
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/hub", "clustermanager.yaml")))
+	for folder, layout := range map[string]string{"config/hub": hub.LayoutCompact, "config/split": hub.LayoutSplit} {
+		want, err := hub.Objects(hub.Options{Version: version(t), Layout: layout})
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(named(t, want), built(t, folder, "config/hub/manifests/clustermanager.yaml")), layout)
+	}
 }
 
 func TestTheAgentsKustomizationHasWhatThePluginApplies(t *testing.T) {
 	want, err := agent.Objects(agent.Options{Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "cluster1"})
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/agent", "klusterlet.yaml")))
+	require.Empty(t, cmp.Diff(named(t, want), built(t, "config/agent", "config/agent/manifests/klusterlet.yaml")))
 }
 
 func TestTheOperatorsKustomizationHasWhatThePluginApplies(t *testing.T) {
