@@ -18,9 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
@@ -86,6 +88,20 @@ func set(t *testing.T, c *counted) *table {
 		instanceAPI: "ManagedClusterAddOnList", workAPI: "ManifestWorkList",
 		rolesAPI: "RoleList", bindingsAPI: "RoleBindingList", certificates: "CertificateSigningRequestList",
 	})
+	// A watcher may change what it gets, as on a real connection: the memory delivers what it stores.
+	// Nor does it know versions: what is written before a watch begins is not delivered.
+	var began atomic.Int32
+	client.PrependWatchReactor("*", func(a clienttesting.Action) (bool, apiwatch.Interface, error) {
+		w, err := client.Tracker().Watch(a.GetResource(), a.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		began.Add(1)
+		return true, apiwatch.Filter(w, func(e apiwatch.Event) (apiwatch.Event, bool) {
+			e.Object = e.Object.DeepCopyObject()
+			return e, true
+		}), nil
+	})
 	r, err := New(Config{Client: client, Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}, c)
 	require.NoError(t, err)
 	s := &table{runner: r.runner, t: t, addOn: c, key: reconcile.Key{Namespace: "c1", Name: "web"}}
@@ -105,6 +121,7 @@ func set(t *testing.T, c *counted) *table {
 		go func() { _ = w.Run(t.Context()) }()
 		require.NoError(t, w.WaitSynced(t.Context()))
 	}
+	s.eventually(func() bool { return int(began.Load()) == len(s.watched) })
 	return s
 }
 
