@@ -3,6 +3,7 @@
 package clustermanager
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,35 +38,35 @@ func (r rendering) policies() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var apps, allowed []any
+	var apps []any
 	for _, c := range components {
 		apps = append(apps, c.app)
-	}
-	for _, port := range r.APIServer {
-		allowed = append(allowed, map[string]any{"protocol": "TCP", "port": port})
 	}
 	for _, u := range out {
 		spec, _ := u.Object["spec"].(map[string]any)
 		selectPods(spec, apps)
-		if u.GetName() != hub.EgressPolicy {
-			continue
+		if u.GetName() == hub.EgressPolicy {
+			egress, _ := spec["egress"].([]any)
+			rule, _ := egress[0].(map[string]any)
+			allowPorts(rule, r.APIServer)
 		}
-		egress, _ := spec["egress"].([]any)
-		rule, _ := egress[0].(map[string]any)
-		ports, _ := rule["ports"].([]any)
-		has := func(p any) bool {
-			return slices.ContainsFunc(ports, func(q any) bool {
-				a, _ := p.(map[string]any)
-				b, _ := q.(map[string]any)
-				return a["port"] == b["port"] && a["protocol"] == b["protocol"]
-			})
-		}
-		rule["ports"] = append(ports, slices.DeleteFunc(allowed, has)...)
 	}
 	return out, nil
 }
 
-// selectPods makes the empty selectors below v select the pods with one of the labels.
+// allowPorts adds the ports that a rule does not allow yet.
+func allowPorts(rule map[string]any, ports []int64) {
+	allowed, _ := rule["ports"].([]any)
+	for _, port := range ports {
+		p := map[string]any{"protocol": "TCP", "port": port}
+		if !slices.ContainsFunc(allowed, func(q any) bool { return reflect.DeepEqual(p, q) }) {
+			allowed = append(allowed, p)
+		}
+	}
+	rule["ports"] = allowed
+}
+
+// selectPods makes the empty selectors below v select the pods of the apps.
 func selectPods(v any, apps []any) {
 	switch v := v.(type) {
 	case []any:

@@ -88,8 +88,8 @@ func set(t *testing.T, c *counted) *table {
 		instanceAPI: "ManagedClusterAddOnList", workAPI: "ManifestWorkList",
 		rolesAPI: "RoleList", bindingsAPI: "RoleBindingList", certificates: "CertificateSigningRequestList",
 	})
-	// A watcher may change what it gets, as on a real connection: the memory delivers what it stores.
-	// Nor does it know versions: what is written before a watch begins is not delivered.
+	// The server in memory hands watchers the objects that it stores, which they change: give them
+	// copies. It also delivers nothing that was written before a watch began: wait for all watches.
 	var began atomic.Int32
 	client.PrependWatchReactor("*", func(a clienttesting.Action) (bool, apiwatch.Interface, error) {
 		w, err := client.Tracker().Watch(a.GetResource(), a.GetNamespace())

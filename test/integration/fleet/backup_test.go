@@ -247,14 +247,15 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	deployed(target, "v0.9.0")
 	restores(6, "the hub is older than the backup", file)
 	deployed(target, "v1.0.1")
-	_, err = target.Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil), metav1.CreateOptions{})
+	there := object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil)
+	_, err = target.Resource(clusters).Create(t.Context(), there, metav1.CreateOptions{})
 	require.NoError(t, err)
 	restores(6, "it has ManagedCluster there", file)
 	restores(0, "ManagedCluster", file, "--merge", "--dry-run")
 	require.NoError(t, target.Resource(clusters).Delete(t.Context(), "there", metav1.DeleteOptions{}))
 
-	// Clusters have not returned: placements keep what they had selected. All is written
-	// before the wait with an end.
+	// Clusters have not returned: placements keep what they had selected. The first run
+	// writes everything, so that the deadline of the second ends only its wait.
 	restores(0, "1 placement keeps what it selected", file, "--wait=false")
 	isHeld(t, target)
 	restores(4, "c1 have not returned", file, "--timeout", "10s")

@@ -184,22 +184,20 @@ func (s *splitHub) policies(t *testing.T) {
 	require.True(t, apimeta.IsStatusConditionTrue(s.status(t).Conditions, operatorv1.ConditionValidFeatureGates))
 	// The API server of the playground does not publish its address.
 	endpoints := s.kube.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
-	port, opens := int32(35001), func(want bool) func() bool {
-		return func() bool {
-			egress, err := api.Get(ctx, "allow-egress", metav1.GetOptions{})
-			return err == nil && want == slices.ContainsFunc(egress.Spec.Egress[0].Ports, func(p networkingv1.NetworkPolicyPort) bool {
-				return p.Port.IntVal == 35001
-			})
-		}
+	port := int32(35001)
+	opens := func() bool {
+		egress, err := api.Get(ctx, "allow-egress", metav1.GetOptions{})
+		require.NoError(t, err)
+		return slices.ContainsFunc(egress.Spec.Egress[0].Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntVal == port })
 	}
 	_, err := endpoints.Create(ctx, &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}, AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Port: &port}},
 		Endpoints: []discoveryv1.Endpoint{},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.True(t, harness.Until(time.Minute, opens(true)))
+	require.True(t, harness.Until(time.Minute, opens))
 	require.NoError(t, endpoints.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))
-	require.True(t, harness.Until(time.Minute, opens(false)))
+	require.True(t, harness.Until(time.Minute, func() bool { return !opens() }))
 	_, err = api.Patch(ctx, "default-deny-all", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{FieldManager: "stranger"})
 	require.NoError(t, err)
 	require.NoError(t, api.Delete(ctx, "allow-egress", metav1.DeleteOptions{}))

@@ -94,37 +94,51 @@ func TestACollectionIsReadAsSoonAsTheRightToArrives(t *testing.T) {
 // does not know the rights of the caller before the third.
 type starting struct {
 	attempts
+	// paged is true for a server that does not stream lists.
+	paged    bool
+	requests atomic.Int32
+	allow    func()
 }
 
 // RoundTrip sends all requests but the first.
 func (a *starting) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Get("sendInitialEvents") != "" {
-		switch a.rounds.Load() {
-		case 0:
-			a.rounds.Add(1)
-			return nil, syscall.ECONNREFUSED
-		case 2:
-			a.second()
-		}
+	if a.paged && r.URL.Query().Get("sendInitialEvents") != "" {
+		a.rounds.Add(1)
+		return &http.Response{StatusCode: http.StatusUnprocessableEntity, Body: http.NoBody, Request: r}, nil
+	}
+	switch a.requests.Add(1) {
+	case 1:
+		return nil, syscall.ECONNREFUSED
+	case 3:
+		a.allow()
 	}
 	return a.attempts.RoundTrip(r)
 }
 
 // TestACollectionOutlastsAnAPIServerThatStarts refuses one request after an outage, as an
-// API server does that has not read its roles. The collection is not listed page by page:
-// it would be if the reflector had taken the refusal for an answer.
+// API server does that has not read its roles. It is sent again in the same round: if the
+// refusal were taken for an answer, a list would follow the stream, or a third round.
 func TestACollectionOutlastsAnAPIServerThatStarts(t *testing.T) {
 	s := newScene(t)
-	config := harness.Shared(t, "hub").As(t, s.namespace, "starting")
-	a := &starting{attempts{second: func() { s.letRead(t, "starting") }}}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { a.next = next; return a })
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value})
-	run(t, c)
-	require.NoError(t, c.WaitSynced(t.Context()))
-	require.EqualValues(t, 3, a.rounds.Load())
-	require.Zero(t, a.lists.Load())
+	for account, tc := range map[string]struct {
+		paged bool
+		lists int32
+	}{
+		"streamed": {},
+		"paged":    {paged: true, lists: 2},
+	} {
+		t.Run(account, func(t *testing.T) {
+			config := harness.Shared(t, "hub").As(t, s.namespace, account)
+			a := &starting{paged: tc.paged, allow: func() { s.letRead(t, account) }, attempts: attempts{second: func() {}}}
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { a.next = next; return a })
+			client, err := dynamic.NewForConfig(config)
+			require.NoError(t, err)
+			c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value})
+			run(t, c)
+			require.NoError(t, c.WaitSynced(t.Context()))
+			require.Equal(t, []int32{2, tc.lists}, []int32{a.rounds.Load(), a.lists.Load()})
+		})
+	}
 }
 
 // letRead grants an account the right to read ConfigMaps, and waits until it takes
