@@ -6,6 +6,15 @@ MODULE  := github.com/kubectl-ocm/kubectl-ocm
 BIN     := bin
 DIST    := dist
 
+# Some distributions of Go stay with their own release. go.mod names one with all security
+# fixes, which is downloaded where it is newer than the one that is installed.
+export GOTOOLCHAIN ?= auto
+
+# Programs, tests, vet and lint take the same settings, so that each package is compiled once for all
+# of them (and once more with the race detector).
+export CGO_ENABLED ?= 0
+export GOFLAGS     ?= -trimpath
+
 # The packages that "make test" tests, and additional flags for "go test", for example
 # make test PKG=./pkg/fleet/token ARGS='-run TestAToken -v'
 PKG  ?= ./...
@@ -16,10 +25,14 @@ GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 
 # Suites that run our programs as separate processes: the race detector would see only the
 # test's own requests, and take a quarter of the time.
-PROCESSES = test/integration/(agent|fleet|hub|playground)
+PROCESSES = test/(release|integration/(agent|fleet|hub|playground))
 
 # The race detector needs a working C compiler.
 RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/null - >/dev/null 2>&1 && echo -race)
+
+# What a package has in its files if it, or its tests, can race. The others are tested without the
+# detector, which costs seconds of linking for each.
+CONCURRENT = ^[[:space:]]*go (func|[a-zA-Z.]+\()|"sync(/atomic)?"|\.Go\(|\.Parallel\(\)|<-|make\(chan|test/harness"
 
 # The krew manifest that "make release" rewrites.
 MANIFEST ?= krew-index/plugins/ocm.yaml
@@ -29,13 +42,13 @@ COMMIT = $(shell git diff --quiet HEAD -- . ':!$(MANIFEST)' 2>/dev/null && git r
 
 # The images, each with the program in it.
 IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo \
-	helloworld-addon=./examples/helloworld-addon
+	helloworld-addon=./examples/helloworld-addon managed-serviceaccount=./controllers/managed-serviceaccount
 
 CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
 GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
 
 # The files in which "make generate" sets the version of the lines marked with it.
-STAMPED = config/agent/operator/kustomization.yaml config/hub/kustomization.yaml config/agent/kustomization.yaml config/helm/cluster-manager/Chart.yaml config/helm/klusterlet/Chart.yaml
+STAMPED = config/agent/operator/kustomization.yaml config/hub/kustomization.yaml config/agent/kustomization.yaml config/helm/cluster-manager/Chart.yaml config/helm/klusterlet/Chart.yaml config/addon/managed-serviceaccount.yaml
 
 CONTROLLER_GEN = go tool -modfile=go.tools.mod controller-gen
 
@@ -97,8 +110,8 @@ bundles: ## Write the bundles of the Operator Lifecycle Manager into dist/
 	go run ./tools/bundle -version $(VERSION) -out $(DIST)/bundles
 
 .PHONY: release
-release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
-	go run ./tools/release -version $(VERSION) -commit "$(COMMIT)" -out $(DIST)/release -manifest $(MANIFEST) $(ARGS)
+release: ## Build archives, bills of materials and checksums into dist/, signed by KEY, and rewrite krew-index/
+	go run ./tools/release -version $(VERSION) -commit "$(COMMIT)" -out $(DIST)/release -manifest $(MANIFEST) $(if $(KEY),-key "$(KEY)") $(ARGS)
 
 .PHONY: kubernetes
 kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; kept in the user's cache)
@@ -124,7 +137,7 @@ fmt: ## Fail if a file is not gofmt-ed
 
 .PHONY: vet
 vet: ## Run go vet, with the tests of every build tag
-	go vet -tags e2e,perf ./...
+	go vet -tags e2e,perf,baseline ./...
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Run golangci-lint, built once from the version in tools/golangci.mod
@@ -136,8 +149,17 @@ $(GOLANGCI):
 	CGO_ENABLED=0 GOFLAGS= go build -modfile=tools/golangci.mod -trimpath -ldflags "-s -w" -o $@ \
 		github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+GOVULNCHECK = v1.9.0
+VULNDB      = v0.0.0-20261105234957-e22db6528018
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities in what the programs call (the database is a Go module, as of VULNDB)
+	@db=$$(cd / && go mod download -json golang.org/x/vulndb@$(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+		go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) -db "file://$$db/data/osv" ./controllers/... ./plugins/...
+
 .PHONY: budgets
 budgets: build ## Measure the source and the binaries against their budgets
+	@$(GOBUILD) -o $(BIN)/managed-serviceaccount ./controllers/managed-serviceaccount
 	go run ./tools/budgets -bin $(BIN)
 
 .PHONY: deps
@@ -151,7 +173,7 @@ generate: ## Regenerate all generated files: deepcopy functions and CRDs from th
 	go run ./tools/reference
 	@go run ./tools/bundle -version $(VERSION) >/dev/null
 	@for f in $(STAMPED); do \
-		sed -E 's/(: v?)[^ ]+ # VERSION$$/\1$(VERSION:v%=%) # VERSION/' $$f > $$f.new && cat $$f.new > $$f && rm $$f.new || exit 1; done
+		sed -E 's/^(.*: ?v?)[^ :]+ # VERSION$$/\1$(VERSION:v%=%) # VERSION/' $$f > $$f.new && cat $$f.new > $$f && rm $$f.new || exit 1; done
 
 # Compares the tree before and after, so that it also works with uncommitted changes.
 TREE = git ls-files -z -co --exclude-standard | sort -zu | xargs -0 cksum 2>/dev/null
@@ -169,7 +191,7 @@ verify: ## Fail if "make generate" or "go mod tidy" would change a file
 
 .PHONY: test
 test: control-plane ## Run every test that needs no root: unit, contract, and integration on real control planes
-	@echo "race detector: $(if $(RACE),on but for $(PROCESSES),off (no C compiler found))"
+	@echo "race detector: $(if $(RACE),on where goroutines are but for $(PROCESSES),off (no C compiler found))"
 	@# The suites of processes wait more than they compute, so all others run beside them. Their
 	@# output follows in one piece: mixed, it would be neither text nor the lines of -json.
 	@mkdir -p $(BIN)
@@ -184,14 +206,37 @@ test-processes: ## Run only the suites that run our programs as processes
 # The longest suite begins first, so that nothing waits for it alone at the end.
 .PHONY: test-others
 test-others: ## Run only the other packages, into bin/test-others.log
-	@exec >$(BIN)/test-others.log 2>&1; all=$$(go list $(PKG)) || exit 1; \
-		all=$$(echo "$$all" | grep -vE '/($(PROCESSES))$$') || exit 0; longest=$$(echo "$$all" | grep '/test/integration/work$$'); \
-		$(if $(RACE),CGO_ENABLED=1) go test -p 2 $(RACE) -shuffle=on -timeout 40m $(ARGS) \
-			$$longest $$(echo "$$all" | grep -v '/test/integration/work$$')
+	@exec >$(BIN)/test-others.log 2>&1; all=$$(go list -f '{{.Dir}}' $(PKG)) || exit 1; \
+		longest=; raced=; plain=; status=0; \
+		for dir in $$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); do \
+			if [ "$$dir" = $(CURDIR)/test/integration/work ]; then longest=$$dir; \
+			elif grep -qE '$(CONCURRENT)' "$$dir"/*.go; then raced="$$raced $$dir"; else plain="$$plain $$dir"; fi; done; \
+		run() { go test -p 3 -shuffle=on -timeout 40m "$$@" || status=1; }; \
+		[ -z "$$longest$$raced" ] || $(if $(RACE),CGO_ENABLED=1) run $(RACE) $(ARGS) $$longest $$raced; \
+		[ -z "$$plain" ] || run $(ARGS) $$plain; \
+		exit $$status
 
 .PHONY: unit
 unit: ## Run only the tests that start no Kubernetes
 	go test $(ARGS) $$(go list ./... | grep -v /test/)
+
+# The packages whose fuzz targets "make fuzz" runs, and for how long each.
+FUZZTIME ?= 10m
+FUZZPKG  ?= $(shell git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u)
+
+.PHONY: fuzz
+fuzz: ## Look for input that breaks a parser, for FUZZTIME with each target of FUZZPKG (a find becomes a file in testdata/fuzz: commit it)
+	@status=0; for dir in $(FUZZPKG); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$dir/*_test.go); do \
+			echo "$$dir $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $(ARGS) ./$$dir || status=1; done; done; exit $$status
+
+# How many random walks "make faults" takes, and the seed with which to take the same ones again (0: another one each time).
+SEEDS ?= 100
+SEED  ?= 0
+
+.PHONY: faults
+faults: control-plane ## Take SEEDS random walks through the life of works, with deaths of the agent (minutes; SEED=N repeats one)
+	go test -count=1 -v -timeout 60m -run '^TestRandomWalks' $(ARGS) ./test/integration/work -bad-weather -rapid.checks=$(SEEDS) -rapid.seed=$(SEED)
 
 .PHONY: integration
 integration: control-plane ## Run only the tests of the loops on real control planes
@@ -202,9 +247,40 @@ perf: control-plane ## Measure against the budgets of test/perf/*.yaml (on an ot
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
 	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^TestResidentMemory$$' $(ARGS) ./test/integration/agent
 
+.PHONY: perf-hosting
+perf-hosting: control-plane ## Measure the operator of a hundred hosted agents (minutes; ARGS=-short: twenty)
+	go test -tags perf -count=1 -v -timeout 30m -run '^TestResidentMemoryOfAnOperator$$' $(ARGS) ./test/integration/agent
+
+# The fleet of "make scale": how many clusters, how long it is observed at rest, how long the hub
+# is away, and where the report goes. SEED determines what differs between the clusters.
+CLUSTERS ?= 1000
+STEADY   ?= 30m
+OUTAGE   ?= 1m
+REPORT   ?= docs/scale/$(CLUSTERS)-clusters
+
+.PHONY: scale
+scale: control-plane ## Take a hub through the life of CLUSTERS simulated clusters, and write the report (hours for 10,000; STEADY=2m for a trial)
+	go test -tags perf -count=1 -v -timeout 0 $(ARGS) ./test/scale -clusters $(CLUSTERS) -steady $(STEADY) -outage $(OUTAGE) -seed $(SEED) -out $(abspath $(REPORT))
+
 .PHONY: e2e
 e2e: kubernetes ## Test on clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
-	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/harness/nodes/... ./test/e2e/...
+	@# The two halves mostly wait, each for clusters of its own, so they run side by side. The
+	@# output of the second follows in one piece.
+	@mkdir -p $(BIN)
+	@$(MAKE) --no-print-directory -k -j$(HALVES) e2e-registration e2e-others; status=$$?; cat $(BIN)/e2e-others.log; exit $$status
+
+# Nodes watch files. Linux allows 128 watchers a user by default, which two fleets can exceed.
+HALVES = $(shell test "$$(cat /proc/sys/fs/inotify/max_user_instances 2>/dev/null || echo 0)" -ge 512 && echo 2 || echo 1)
+END_TO_END := go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS)
+REGISTRATION := ^(TestRegistration|TestAddOns|TestFirstStepsByKubectlAlone)$$
+
+.PHONY: e2e-registration
+e2e-registration: ## Run only the half of "make e2e" that registers clusters in every way, and the first steps
+	$(END_TO_END) -run '$(REGISTRATION)' ./test/e2e
+
+.PHONY: e2e-others
+e2e-others: ## Run only the other half of "make e2e", into bin/e2e-others.log
+	$(END_TO_END) -skip '$(REGISTRATION)' ./test/harness/nodes/... ./test/e2e >$(BIN)/e2e-others.log 2>&1
 
 ## Deploy to your own clusters (MANAGED_CLUSTER_NAME, KLUSTERLET_NAME, HUB_KUBECONFIG, HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, IMAGE_REGISTRY, IMAGE_TAG)
 

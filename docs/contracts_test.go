@@ -33,19 +33,31 @@ func contractRows(t *testing.T) []row {
 	require.NotEmpty(t, pages)
 	var rows []row
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimSpace(line)
-			if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| what must hold |") {
-				continue
-			}
+		rows = append(rows, rowsOf(t, page, "| what must hold |")...)
+	}
+	require.NotEmpty(t, rows)
+	return rows
+}
+
+// rowsOf returns the rows of the tables of a page whose heads begin so.
+func rowsOf(t *testing.T, page, head string) (rows []row) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, head):
+			inside = true
+		case !strings.HasPrefix(line, "|"):
+			inside = false
+		case inside && strings.HasPrefix(line, "| "):
 			cells := strings.Split(strings.Trim(line, "|"), " | ")
 			require.Len(t, cells, 3, "%s: a line has three cells: %s", page, line)
 			rows = append(rows, row{page, strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])})
 		}
 	}
-	require.NotEmpty(t, rows)
 	return rows
 }
 
@@ -65,27 +77,35 @@ func defined(t *testing.T, folder string) map[string]bool {
 	return names
 }
 
+// namer holds the tests of the folders that were named.
+type namer map[string]map[string]bool
+
+// check requires the tests that a row names to exist, and returns their names.
+func (n namer) check(t *testing.T, r row) (out []string) {
+	t.Helper()
+	for _, m := range namedTests.FindAllStringSubmatch(r.tests, -1) {
+		if n[m[1]] == nil {
+			n[m[1]] = defined(t, m[1])
+		}
+		for _, name := range testName.FindAllString(m[2], -1) {
+			require.True(t, n[m[1]][name], "%s: %q names %s, which %s does not have", r.page, r.what, name, m[1])
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func TestEveryLineOfAContractNamesTestsThatExist(t *testing.T) {
-	folders := map[string]map[string]bool{}
+	named := namer{}
 	for _, r := range contractRows(t) {
 		require.True(t, slices.ContainsFunc(states, func(s string) bool { return r.state == s }),
 			"%s: %q has the state %q; only %v exist", r.page, r.what, r.state, states)
-		found := namedTests.FindAllStringSubmatch(r.tests, -1)
+		found := named.check(t, r)
 		if r.state == "not here" {
 			require.Empty(t, found, "%s: %q is not here and has tests", r.page, r.what)
 			require.NotEmpty(t, r.tests, "%s: %q does not say why it is not here", r.page, r.what)
 			continue
 		}
 		require.NotEmpty(t, found, "%s: %q names no test", r.page, r.what)
-		for _, m := range found {
-			have, read := folders[m[1]]
-			if !read {
-				have = defined(t, m[1])
-				folders[m[1]] = have
-			}
-			for _, name := range testName.FindAllString(m[2], -1) {
-				require.True(t, have[name], "%s: %q names %s, which %s does not have", r.page, r.what, name, m[1])
-			}
-		}
 	}
 }

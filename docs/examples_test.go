@@ -45,7 +45,7 @@ func TestTheExamplesOfTheReferenceFitTheirSchemas(t *testing.T) {
 func fits(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	gvk := o.GroupVersionKind()
-	u, err := crd.Get(strings.ToLower(gvk.Kind) + "s." + gvk.Group)
+	u, err := crd.Any(strings.ToLower(gvk.Kind) + "s." + gvk.Group)
 	require.NoError(t, err)
 	var definition apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &definition))

@@ -21,7 +21,7 @@ var (
 
 // TestLinksLeadSomewhere checks the links to files and headings in the repository.
 func TestLinksLeadSomewhere(t *testing.T) {
-	files := []string{"../README.md", "../CONTRIBUTING.md"}
+	files := []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md"}
 	for _, pattern := range []string{"*.md", "*/*.md", "../examples/*/README.md", "../config/helm/*/README.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)

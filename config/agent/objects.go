@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -41,6 +43,12 @@ type Options struct {
 	// Namespace is where the agent runs; empty means the default. It must
 	// start with "open-cluster-management-" and have at most 57 characters.
 	Namespace string
+	// Mode of the Klusterlet; empty means one process on the cluster that it manages. In a hosted
+	// mode Namespace is that of the managed cluster.
+	Mode operatorv1.InstallMode
+	// ManagedKubeconfig leads the operator of a hosted agent to the managed cluster, with the rights
+	// of an administrator.
+	ManagedKubeconfig []byte
 	// BootstrapKubeconfig is the content of the bootstrap secret. Nil leaves the secret
 	// out: it exists already, or others create it.
 	BootstrapKubeconfig []byte
@@ -51,8 +59,8 @@ type Options struct {
 	// of works.
 	NarrowRights bool
 	// Spec holds further settings of the Klusterlet. Its cluster name,
-	// namespace and mode are set from the fields above; its node placement and
-	// priority class also shape the Deployment.
+	// namespace and mode are set from the fields above; its node placement,
+	// priority class and resources also shape the Deployment.
 	Spec operatorv1.KlusterletSpec
 }
 
@@ -80,6 +88,41 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// Served returns what an operator of Klusterlets needs to run an agent: its namespace with the
+// Secrets, and the Klusterlet. The image and the rights are the operator's.
+func Served(o Options) ([]*unstructured.Unstructured, error) {
+	o.Namespace = cmp.Or(o.Namespace, operatorv1.NamespaceAgent)
+	at := o
+	if o.Mode.IsHosted() {
+		at.Namespace = o.Klusterlet
+	}
+	out, err := namespaces(at)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.DeleteFunc(out, func(u *unstructured.Unstructured) bool { return u.GetName() != at.Namespace })
+	secrets, err := bootstrap(at)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.ManagedKubeconfig) > 0 {
+		u, err := secret(at.Namespace, operatorv1.SecretExternalManagedKubeconfig, o.ManagedKubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, u)
+	}
+	declared, err := klusterlet(o)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.Concat(out, secrets, declared)
+	for _, u := range out {
+		label(u, o.Klusterlet)
+	}
+	return out, nil
+}
+
 func namespaces(o Options) ([]*unstructured.Unstructured, error) {
 	objects, err := manifests.Read("namespaces.yaml")
 	if err != nil {
@@ -95,7 +138,15 @@ func namespaces(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 func rights(o Options) ([]*unstructured.Unstructured, error) {
-	return manifests.Rights(manifests.Agent{Klusterlet: o.Klusterlet, Namespace: o.Namespace, Narrow: o.NarrowRights})
+	return manifests.Rights(manifests.Agent{Klusterlet: o.Klusterlet, Namespace: o.Namespace, Narrow: o.NarrowRights, Proxy: o.servesProxy()})
+}
+
+// servesProxy reports whether the agent opens a tunnel to the hub.
+func (o Options) servesProxy() bool {
+	c := o.Spec.RegistrationConfiguration
+	return c != nil && slices.Contains(c.FeatureGates, operatorv1.FeatureGate{
+		Feature: connectv1alpha1.GateClusterProxy, Mode: operatorv1.FeatureGateModeTypeEnable,
+	})
 }
 
 func definition(Options) ([]*unstructured.Unstructured, error) {
@@ -110,13 +161,18 @@ func bootstrap(o Options) ([]*unstructured.Unstructured, error) {
 	if o.BootstrapKubeconfig == nil {
 		return nil, nil
 	}
-	u, err := typed.ToUnstructured(&corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: operatorv1.SecretBootstrapHubKubeconfig},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{"kubeconfig": o.BootstrapKubeconfig},
-	})
+	u, err := secret(o.Namespace, operatorv1.SecretBootstrapHubKubeconfig, o.BootstrapKubeconfig)
 	return []*unstructured.Unstructured{u}, err
+}
+
+// secret returns a Secret with a kubeconfig.
+func secret(namespace, name string, kubeconfig []byte) (*unstructured.Unstructured, error) {
+	return typed.ToUnstructured(&corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	})
 }
 
 func deployment(o Options) ([]*unstructured.Unstructured, error) {
@@ -142,6 +198,9 @@ func deployment(o Options) ([]*unstructured.Unstructured, error) {
 	pod.NodeSelector = o.Spec.NodePlacement.NodeSelector
 	pod.Tolerations = o.Spec.NodePlacement.Tolerations
 	pod.PriorityClassName = o.Spec.PriorityClassName
+	if given, asked := o.Spec.ResourceRequirement.Given(); asked {
+		pod.Containers[0].Resources = given
+	}
 	u, err := typed.ToUnstructured(d)
 	if err != nil {
 		return nil, err
@@ -161,7 +220,7 @@ func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	k.Name = o.Klusterlet
-	mode := k.Spec.DeployOption.Mode
+	mode := cmp.Or(o.Mode, k.Spec.DeployOption.Mode)
 	o.Spec.DeepCopyInto(&k.Spec)
 	k.Spec.DeployOption.Mode = mode
 	k.Spec.ClusterName, k.Spec.Namespace = o.ClusterName, o.Namespace

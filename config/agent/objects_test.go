@@ -66,6 +66,7 @@ func TestDeploymentRunsOneProcessThatHoldsNothing(t *testing.T) {
 				NodeSelector: map[string]string{"role": "infra"},
 				Tolerations:  []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}},
 			},
+			ResourceRequirement: &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort},
 		},
 	})
 	require.NoError(t, err)
@@ -87,6 +88,7 @@ func TestDeploymentRunsOneProcessThatHoldsNothing(t *testing.T) {
 	require.Equal(t, "registry/ocm-agent:v0.1.0", c.Image)
 	require.Equal(t, corev1.PullNever, c.ImagePullPolicy)
 	require.Equal(t, []string{"run"}, c.Args)
+	require.Empty(t, c.Resources)
 	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
 	require.True(t, *c.SecurityContext.RunAsNonRoot)
 	require.False(t, *c.SecurityContext.AllowPrivilegeEscalation)

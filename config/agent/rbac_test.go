@@ -24,7 +24,7 @@ const (
 	names = " appliedmanifestworks.work.open-cluster-management.io,clusterclaims.cluster.open-cluster-management.io," +
 		"klusterlets.operator.open-cluster-management.io"
 	roles = " kubectl-ocm:klusterlet,kubectl-ocm:klusterlet-registration:agent,kubectl-ocm:klusterlet-registration:addon-management," +
-		"kubectl-ocm:klusterlet-work:agent,kubectl-ocm:klusterlet-work:execution," +
+		"kubectl-ocm:klusterlet-registration:proxy,kubectl-ocm:klusterlet-work:agent,kubectl-ocm:klusterlet-work:execution," +
 		"kubectl-ocm:klusterlet-work:aggregate,kubectl-ocm:klusterlet-work:execution-admin," +
 		"klusterlet,open-cluster-management:klusterlet-registration:agent,open-cluster-management:klusterlet-registration:addon-management," +
 		"open-cluster-management:klusterlet-work:agent,open-cluster-management:klusterlet-work:execution," +

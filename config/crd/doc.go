@@ -7,5 +7,5 @@
 // the hub applies its definitions, and the conversion stanza of the two add-on definitions
 // whose versions differ. It reads only those embedded files and writes nothing: callers
 // apply what they get. The definition of ClusterProfiles is a third party's, in the form
-// that the hub needs; the hub creates it if it is missing and never changes it.
+// that the hub needs; the hub creates it if it is missing and never changes it. That of ClusterPermissions is applied with its gate only.
 package crd

@@ -12,6 +12,10 @@ import (
 // RegistrationAccount is the ServiceAccount of the loops of registration in the split layout.
 const RegistrationAccount = "registration-controller-sa"
 
+// PermissionsRole has what the loop of ClusterPermissions needs in the split layout. It is
+// there only with the gate.
+const PermissionsRole = "open-cluster-management:cluster-manager-work:permissions"
+
 // accountSuffix and the name of a component are the name of its ServiceAccount.
 const accountSuffix = "-sa"
 
@@ -57,12 +61,22 @@ func Component(name string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// EgressPolicy is the NetworkPolicy about what the pods of the components reach.
-const EgressPolicy = "allow-egress"
+// EgressPolicy is the NetworkPolicy about what the pods of the components reach, IngressPolicy
+// that about the ports of webhooks, and ProcessPolicy that of the one process of the compact layout.
+const (
+	EgressPolicy  = "allow-egress"
+	IngressPolicy = "allow-hub-ingress"
+	ProcessPolicy = "cluster-manager-traffic"
+)
 
 // Policies returns the NetworkPolicies of the components.
 func Policies() ([]*unstructured.Unstructured, error) {
 	return read("manifests/components/policies.yaml")
+}
+
+// PoliciesOfCompact returns the one NetworkPolicy of the compact layout.
+func PoliciesOfCompact() ([]*unstructured.Unstructured, error) {
+	return read("manifests/components/compact.yaml")
 }
 
 func object(version, kind, namespace, name string) *unstructured.Unstructured {

@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
 // Names of what is installed.
@@ -54,6 +56,9 @@ const (
 	// that import in either layout.
 	AllowImporter = "kubectl set subject clusterrolebinding " + ImporterRole + " --serviceaccount=" + Namespace + ":" + Name +
 		" --serviceaccount=" + ComponentNamespace + ":" + RegistrationAccount
+	// HostingRole has the permissions that the process needs to run the hub of another cluster in a
+	// namespace. It is not bound unless an administrator does so there.
+	HostingRole = "cluster-manager-hosting"
 	// BootstrapServiceAccount is the identity in Namespace with which new clusters
 	// register.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
@@ -66,6 +71,8 @@ const (
 	WebhookPort = 9443
 	// PlacementService leads to the debug endpoint of placement, on its port WebhookPort.
 	PlacementService = "cluster-manager-placement"
+	// ProxyService leads to the API of managed clusters, on its port WebhookPort.
+	ProxyService = "cluster-manager-proxy"
 	// AdmissionClients is the ConfigMap in ComponentNamespace in which an administrator can
 	// put, under the key ca-bundle.crt, the authorities of the API servers that may call
 	// admission. It is not part of the installation.
@@ -103,6 +110,12 @@ type Options struct {
 	Importer bool
 	// Layout is LayoutCompact or LayoutSplit; empty means LayoutCompact.
 	Layout string
+	// Placement and Resources are those of the pods; empty and nil leave the recommended ones. They
+	// are for the compact layout: an operator gives them to the components.
+	Placement operatorv1.NodePlacement
+	Resources *operatorv1.ResourceRequirement
+	// Hosted leaves out what runs the hub and leads to it: that is on another cluster.
+	Hosted bool
 }
 
 // Layouts of a hub: one process, or an operator that runs a Deployment for each part.
@@ -110,6 +123,11 @@ const (
 	LayoutCompact = "compact"
 	LayoutSplit   = "split"
 )
+
+// AllowHosting returns the command with which an administrator binds HostingRole in a namespace.
+func AllowHosting(namespace string) string {
+	return "kubectl create rolebinding " + HostingRole + " -n " + namespace + " --clusterrole=" + HostingRole + " --serviceaccount=" + Namespace + ":" + Name
+}
 
 //go:embed manifests
 var manifests embed.FS
@@ -146,12 +164,20 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if o.Layout == LayoutSplit {
 		out = slices.DeleteFunc(out, isOfCompact)
 	}
+	if o.Hosted {
+		out = slices.DeleteFunc(out, isOfPods)
+	}
 	for _, u := range out {
 		if err := o.adapt(u); err != nil {
 			return nil, fmt.Errorf("preparing %s %s: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
 	return out, nil
+}
+
+// isOfPods reports whether an object belongs beside the pods of the hub.
+func isOfPods(u *unstructured.Unstructured) bool {
+	return slices.Contains([]string{"Deployment", "Service", "NetworkPolicy"}, u.GetKind())
 }
 
 // Bootstrap returns what lets a cluster ask to join: the identity of its token, and the
@@ -238,7 +264,33 @@ func (o *Options) adaptDeployment(u *unstructured.Unstructured) error {
 	if o.ImagePullPolicy != "" {
 		container["imagePullPolicy"] = o.ImagePullPolicy
 	}
+	if o.Layout != LayoutSplit {
+		if err := o.place(u, container); err != nil {
+			return err
+		}
+	}
 	return unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers")
+}
+
+// place sets where the pods run and what their container requests.
+func (o *Options) place(u *unstructured.Unstructured, container map[string]any) error {
+	placement, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&o.Placement)
+	if err != nil {
+		return fmt.Errorf("encoding the node placement: %w", err)
+	}
+	for field, value := range placement {
+		if err := unstructured.SetNestedField(u.Object, value, "spec", "template", "spec", field); err != nil {
+			return err
+		}
+	}
+	given, asked := o.Resources.Given()
+	if !asked {
+		return nil
+	}
+	if container["resources"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(&given); err != nil {
+		return fmt.Errorf("encoding the resources: %w", err)
+	}
+	return nil
 }
 
 func setLabel(u *unstructured.Unstructured, key, value string) {

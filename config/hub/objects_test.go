@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -53,6 +55,7 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"ClusterRole /cluster-manager",
 		"ClusterRoleBinding /cluster-manager",
 		"ClusterRole /cluster-manager-token-driver",
+		"ClusterRole /cluster-manager-hosting",
 		"Role open-cluster-management/cluster-manager",
 		"RoleBinding open-cluster-management/cluster-manager",
 		"ClusterRole /cluster-manager-components",
@@ -66,6 +69,9 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:agents",
 		"ClusterRoleBinding /open-cluster-management:cluster-manager-addon-manager:controller",
 		"ClusterRoleBinding /open-cluster-management:cluster-manager-addon-manager:agents",
+		"ClusterRole /open-cluster-management:managedclusters:proxy",
+		"ClusterRole /open-cluster-management:tunnels:proxy",
+		"ClusterRoleBinding /open-cluster-management:tunnels:proxy",
 		"ServiceAccount open-cluster-management/agent-registration-bootstrap",
 		"ClusterRole /open-cluster-management:bootstrap",
 		"ClusterRoleBinding /open-cluster-management:bootstrap:managedcluster",
@@ -76,6 +82,7 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"Service open-cluster-management/cluster-manager-addon-webhook",
 		"Service open-cluster-management/cluster-manager-placement",
 		"Service open-cluster-management-hub/cluster-manager-placement",
+		"Service open-cluster-management/cluster-manager-proxy",
 		"NetworkPolicy open-cluster-management/cluster-manager",
 		"Deployment open-cluster-management/cluster-manager",
 		"ClusterManager /cluster-manager",
@@ -107,6 +114,24 @@ func TestOptionsShapeTheDeployment(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestADeclaredPlacementIsThatOfTheOneDeployment, and an operator's is its installer's.
+func TestADeclaredPlacementIsThatOfTheOneDeployment(t *testing.T) {
+	o := hub.Options{
+		Version: "v1",
+		Placement: operatorv1.NodePlacement{
+			NodeSelector: map[string]string{"role": "infra"}, Tolerations: []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}},
+		},
+		Resources: &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort},
+	}
+	pod := find[appsv1.Deployment](t, objects(t, o), "Deployment", hub.Namespace, hub.Name).Spec.Template.Spec
+	require.Equal(t, o.Placement, operatorv1.NodePlacement{NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations})
+	require.Empty(t, pod.Containers[0].Resources)
+	o.Layout = hub.LayoutSplit
+	pod = find[appsv1.Deployment](t, objects(t, o), "Deployment", hub.Namespace, hub.Name).Spec.Template.Spec
+	require.Empty(t, pod.NodeSelector)
+	require.NotEmpty(t, pod.Containers[0].Resources)
+}
+
 func TestTheClusterManagerEnablesReplicaSets(t *testing.T) {
 	cm := find[operatorv1.ClusterManager](t, objects(t, hub.Options{Version: "v1"}), "ClusterManager", "", hub.Name)
 	gates := []operatorv1.FeatureGate{{Feature: "ManifestWorkReplicaSet", Mode: operatorv1.FeatureGateModeTypeEnable}}
@@ -133,6 +158,7 @@ func lines(rules []rbacv1.PolicyRule) []string {
 
 const definitions = "[addondeploymentconfigs.addon.open-cluster-management.io addonplacementscores.cluster.open-cluster-management.io " +
 	"addontemplates.addon.open-cluster-management.io clustermanagementaddons.addon.open-cluster-management.io " +
+	"clusterpermissions.rbac.open-cluster-management.io " +
 	"managedclusteraddons.addon.open-cluster-management.io managedclusters.cluster.open-cluster-management.io " +
 	"managedclustersetbindings.cluster.open-cluster-management.io managedclustersets.cluster.open-cluster-management.io " +
 	"manifestworkreplicasets.work.open-cluster-management.io manifestworks.work.open-cluster-management.io " +
@@ -162,10 +188,12 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"create,list,watch admissionregistration.k8s.io/mutatingwebhookconfigurations",
 				"create,list,watch admissionregistration.k8s.io/validatingwebhookconfigurations",
 				"create,list,watch apiextensions.k8s.io/customresourcedefinitions",
+				"create,list,watch apiregistration.k8s.io/apiservices",
 				"create,list,watch coordination.k8s.io/leases",
 				"create,patch,update /events",
 				"create,patch,update events.k8s.io/events",
 				"execute-as work.open-cluster-management.io/manifestworks",
+				"get,list,watch /configmaps [extension-apiserver-authentication]",
 				"get,list,watch /serviceaccounts",
 				"get,list,watch cluster.open-cluster-management.io/addonplacementscores",
 				"get,list,watch cluster.open-cluster-management.io/managedclustersetbindings",
@@ -180,6 +208,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterroles",
 				"get,list,watch,create,patch,delete rbac.authorization.k8s.io/rolebindings",
 				"get,list,watch,create,update,patch,delete work.open-cluster-management.io/manifestworks",
+				"get,list,watch,delete authentication.open-cluster-management.io/managedserviceaccounts",
 				"get,list,watch,patch operator.open-cluster-management.io/clustermanagers",
 				"get,list,watch,patch,delete work.open-cluster-management.io/manifestworkreplicasets",
 				"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
@@ -187,7 +216,9 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [" +
 					"addontemplatevalidators.admission.addon.open-cluster-management.io " +
 					"clusternamespacevalidators.admission.cluster.open-cluster-management.io " +
+					"clusterpermissionvalidators.admission.rbac.open-cluster-management.io " +
 					"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io " +
+					"managedclusteraddonvalidators.admission.addon.open-cluster-management.io " +
 					"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io " +
 					"managedclustersetvalidators.admission.cluster.open-cluster-management.io " +
 					"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io " +
@@ -197,24 +228,31 @@ func TestEveryRightIsPinned(t *testing.T) {
 					"manifestworkvalidators.admission.work.open-cluster-management.io " +
 					"placementvalidators.admission.cluster.open-cluster-management.io]",
 				"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
+				"get,patch,delete apiregistration.k8s.io/apiservices [v1alpha1.connect.open-cluster-management.io]",
 				"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
 				"list,watch /services [cluster-manager-placement]",
 				"list,watch addon.open-cluster-management.io/addondeploymentconfigs",
 				"list,watch addon.open-cluster-management.io/addontemplates",
 				"list,watch addon.open-cluster-management.io/clustermanagementaddons",
+				"list,watch authentication.open-cluster-management.io/managedserviceaccounts",
+				"list,watch discovery.k8s.io/endpointslices [kubernetes]",
+				"list,watch rbac.open-cluster-management.io/clusterpermissions",
 				"patch addon.open-cluster-management.io/clustermanagementaddons/status",
+				"patch authentication.open-cluster-management.io/managedserviceaccounts/status",
 				"patch cluster.open-cluster-management.io/managedclustersetbindings/status",
 				"patch cluster.open-cluster-management.io/managedclustersets/status",
 				"patch cluster.open-cluster-management.io/placementdecisions/status",
 				"patch cluster.open-cluster-management.io/placements/status",
 				"patch multicluster.x-k8s.io/clusterprofiles/status",
 				"patch operator.open-cluster-management.io/clustermanagers/status",
+				"patch rbac.open-cluster-management.io/clusterpermissions/status",
 				"patch work.open-cluster-management.io/manifestworkreplicasets/status",
 				"renew register.open-cluster-management.io/managedclusters/clientcertificates",
 				"update addon.open-cluster-management.io/clustermanagementaddons/finalizers",
 				"update addon.open-cluster-management.io/managedclusteraddons/finalizers",
 				"update certificates.k8s.io/certificatesigningrequests/approval",
 				"update cluster.open-cluster-management.io/placements/finalizers",
+				"update rbac.open-cluster-management.io/clusterpermissions/finalizers",
 				"update register.open-cluster-management.io/managedclusters/accept",
 				"update,patch addon.open-cluster-management.io/managedclusteraddons/status",
 				"update,patch cluster.open-cluster-management.io/managedclusters/status",
@@ -233,10 +271,14 @@ func TestEveryRightIsPinned(t *testing.T) {
 			find[rbacv1.Role](t, list, "Role", hub.Namespace, hub.Name).Rules,
 			[]string{
 				"create,list,watch /services",
+				"create,list,watch networking.k8s.io/networkpolicies",
 				"get,list,watch apps/deployments [cluster-manager]",
+				"get,patch,delete networking.k8s.io/networkpolicies [cluster-manager-traffic]",
 				"get,update coordination.k8s.io/leases [clustermanager-lock]",
+				"list,watch /configmaps [ocm-tls-profile]",
 				"list,watch /secrets",
-				"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook cluster-manager-work-webhook]",
+				"list,watch apps/deployments [cluster-permission]",
+				"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-proxy cluster-manager-registration-webhook cluster-manager-work-webhook]",
 			},
 		},
 		"of the hub process beside its certificates": {
@@ -252,7 +294,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"get,delete /secrets [open-cluster-management-image-pull-credentials]",
 				"get,delete /serviceaccounts [addon-webhook-sa placement-controller-sa registration-controller-sa registration-webhook-sa " +
 					"work-controller-sa work-webhook-sa]",
-				"get,delete /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook " +
+				"get,delete /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-proxy cluster-manager-registration-webhook " +
 					"cluster-manager-work-webhook]",
 				"get,delete apps/deployments " + componentDeployments,
 				"get,delete networking.k8s.io/networkpolicies [allow-egress allow-hub-ingress allow-intra-namespace " +
@@ -260,7 +302,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"get,delete policy/poddisruptionbudgets " + componentDeployments,
 				"get,list,watch /configmaps [admission-clients]",
 				"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
-				"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert " +
+				"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert cluster-proxy-serving-cert placement-debug-serving-cert " +
 					"registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
 				"list,watch /services",
 				"list,watch apps/deployments",
@@ -323,9 +365,17 @@ func TestEveryRightIsPinned(t *testing.T) {
 			[]string{
 				"create cluster.open-cluster-management.io/managedclustersets/join [default]",
 				"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
-				"get /configmaps",
+				"get /configmaps [cluster-info kube-root-ca.crt]",
 				"get,create,list,watch cluster.open-cluster-management.io/managedclusters",
 			},
+		},
+		"of who reaches managed clusters": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", connectv1alpha1.RoleProxy).Rules,
+			[]string{"get,create,update,patch,delete connect.open-cluster-management.io/managedclusters/proxy"},
+		},
+		"of agents that open tunnels": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:tunnels:proxy").Rules,
+			[]string{"get connect.open-cluster-management.io/tunnels/proxy"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -340,7 +390,8 @@ func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
 		return []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: hub.Namespace}}
 	}
 	for name, want := range map[string][]rbacv1.Subject{
-		hub.Name: account(hub.Name),
+		hub.Name:                                account(hub.Name),
+		"open-cluster-management:tunnels:proxy": {{APIGroup: "rbac.authorization.k8s.io", Kind: "Group", Name: clusterv1.GroupManagedClusters}},
 		"open-cluster-management:bootstrap:agent-registration": account(hub.BootstrapServiceAccount),
 		"open-cluster-management:bootstrap:managedcluster":     {{APIGroup: "rbac.authorization.k8s.io", Kind: "Group", Name: "system:bootstrappers:managedcluster"}},
 	} {

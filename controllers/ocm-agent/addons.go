@@ -3,6 +3,9 @@
 package main
 
 import (
+	"context"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addoncredential"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addonhealth"
@@ -11,13 +14,18 @@ import (
 // addOnLoops creates the loops of a session that serve add-ons (gate AddonManagement). Requests
 // in progress and the credentials of hosted add-ons are kept where the agent runs, all others on
 // the managed cluster.
-func (s *session) addOnLoops() ([]loop, error) {
+func (s *session) addOnLoops(ctx context.Context) ([]loop, error) {
 	p, hub, cluster := s.process, s.Link.Client, s.Identity.Cluster
 	collection := addon.NewAddOns(hub, cluster, s.log)
-	management := p.addOnPlace(p.management)
+	scope := ""
+	if p.spoke != p.management && access.Ask(ctx, p.management.client, access.AllSecrets()).Refused {
+		// A cluster that hosts the agents of many lets each see its own namespace only.
+		scope = p.o.namespace
+	}
+	management := p.addOnPlace(p.management, scope)
 	spoke := management
 	if p.spoke != p.management {
-		spoke = p.addOnPlace(p.spoke)
+		spoke = p.addOnPlace(p.spoke, "")
 	}
 	registration, err := addoncredential.New(addoncredential.Config{
 		Hub: hub, Cluster: cluster, Endpoint: s.Endpoint, HubID: s.HubID, AddOns: collection, Spoke: spoke, Management: management,
@@ -42,7 +50,8 @@ func (s *session) addOnLoops() ([]loop, error) {
 	return loops, nil
 }
 
-// addOnPlace returns a cluster as a place for the secrets of add-ons.
-func (p *process) addOnPlace(c *cluster) *addoncredential.Place {
-	return &addoncredential.Place{Client: c.client, Secrets: addoncredential.NewSecrets(c.client, p.o.namespace, p.log)}
+// addOnPlace returns a cluster as a place for the secrets of add-ons; in one namespace, or in all if
+// scope is empty.
+func (p *process) addOnPlace(c *cluster, scope string) *addoncredential.Place {
+	return &addoncredential.Place{Client: c.client, Secrets: addoncredential.NewSecrets(c.client, p.o.namespace, scope, p.log)}
 }

@@ -64,6 +64,7 @@ func configOf(flag, file string) (*rest.Config, error) {
 		Host: c.Server, BearerToken: c.Token,
 		TLSClientConfig: rest.TLSClientConfig{ServerName: c.TLSServerName, CAData: c.CAData, CertData: c.CertData, KeyData: c.KeyData},
 	}
+	cfg.Wrap(kubeconfig.Direct)
 	if c.Files.Cert != "" && c.Files.Key != "" {
 		cfg.CertData, cfg.KeyData, cfg.CertFile, cfg.KeyFile = nil, nil, c.Files.Cert, c.Files.Key
 	}

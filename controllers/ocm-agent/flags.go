@@ -55,7 +55,8 @@ func (o *options) settingsFlags() func() error {
 	f.StringVar(&s.ClusterName, "spoke-cluster-name", "", "name of the cluster on the hub; empty: the stored name, otherwise a UUID")
 	f.StringVar(&r.legacyName, "cluster-name", "", "old alias of --spoke-cluster-name")
 	f.StringVar(&s.AgentName, "agent-id", "", "name of the agent; empty: the stored name, otherwise random")
-	f.StringVar(&o.spokeKubeconfig, "spoke-kubeconfig", "", "kubeconfig of the managed cluster if the agent runs elsewhere; its references may name files beside it")
+	f.StringVar(&o.spokeKubeconfig, "spoke-kubeconfig", "",
+		"kubeconfig of the managed cluster if the agent runs elsewhere; its references may name files beside it")
 	f.StringSliceVar(&r.gates, "feature-gates", nil, "feature gates, Name=true|false: "+strings.Join(slices.Sorted(maps.Keys(o.gates())), ", "))
 	if o.registration {
 		o.registrationFlags(r)
@@ -166,7 +167,7 @@ func (o *options) apply(r *raw) error {
 	}
 	s.Annotations = agent.KeepAnnotations(r.annotations)
 	s.Claims, s.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
-	s.AddOns = gates[agent.GateAddonManagement].Enabled
+	s.AddOns, s.Proxy = gates[agent.GateAddonManagement].Enabled, gates[agent.GateClusterProxy].Enabled
 	if err := r.applyHubs(s, gates[agent.GateMultipleHubs].Enabled); err != nil {
 		return err
 	}
@@ -224,7 +225,8 @@ func (r *raw) checkSupported() error {
 	case r.auth != "" && r.auth != authCSR:
 		return fmt.Errorf("--registration-auth=%s does not exist: use csr", r.auth)
 	case r.hubARN != "" || r.clusterARN != "" || r.roleSuffix != "":
-		return errors.New("--hub-cluster-arn, --managed-cluster-arn and --managed-cluster-role-suffix belong to --registration-auth=awsirsa, which this agent does not support")
+		return errors.New("--hub-cluster-arn, --managed-cluster-arn and --managed-cluster-role-suffix belong to " +
+			"--registration-auth=awsirsa, which this agent does not support")
 	case r.grpcBootstrap != "" || r.grpcFile != "":
 		return errors.New("--grpc-bootstrap-config and --grpc-config belong to --registration-auth=grpc, which this agent does not support")
 	case r.hubSecret != clusterv1.SecretHubKubeconfig:

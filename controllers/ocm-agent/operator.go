@@ -20,7 +20,8 @@ func (p *process) newInstaller(definitions []*unstructured.Unstructured) (*agent
 	others := agents.NewKlusterlets(p.management.client, p.o.klusterlet, p.log)
 	return agents.New(agents.Config{
 		Client: p.management.client, Own: p.o.klusterlet, Namespace: p.o.namespace, Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version.Get(),
-		Klusterlets: others, Definitions: definitions, Version: version.Get(), UserAgent: userAgent(), Clock: p.clock, Log: p.log,
+		SyncLabels: p.o.syncLabels, NoAddOns: p.o.noAddOns, Klusterlets: others,
+		Definitions: definitions, Version: version.Get(), UserAgent: userAgent(), Clock: p.clock, Log: p.log,
 	}), others
 }
 

@@ -85,6 +85,8 @@ type options struct {
 	unlocked bool
 	times    lock.Times
 	tls      observe.TLS
+	// syncLabels copies the labels of Klusterlets; noAddOns makes no namespace of add-ons.
+	syncLabels, noAddOns bool
 	// klusterlet is the Klusterlet to serve; empty for the other commands, which have settings.
 	klusterlet string
 	settings   agent.Settings
@@ -127,6 +129,9 @@ func parse(args []string) (options, error) {
 	switch {
 	case o.operator:
 		o.flags.StringVar(&o.klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the Klusterlet to serve")
+	case o.name == "operator":
+		o.flags.BoolVar(&o.syncLabels, "enable-sync-labels", false, "copy the labels of a Klusterlet to what is made for its agent")
+		o.flags.BoolVar(&o.noAddOns, "disable-default-addon-namespace", false, "do not make the namespace "+operatorv1.NamespaceAgentAddOn)
 	case o.registration || o.works:
 		finish = append(finish, o.settingsFlags())
 	}

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		Annotations: map[string]string{"agent.open-cluster-management.io/x": "1"}, CertificateSeconds: 3600,
 		HealthPeriod: 10 * time.Second,
 		MaxClaims:    5, ReservedSuffixes: []string{".x", ".y"},
-		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024,
+		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 10, MaxRawFeedback: 1024,
 		EvictionGrace: time.Hour, BootstrapSecret: "bootstrap-hub-kubeconfig",
 	}, o.settings))
 }
@@ -154,7 +154,7 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		"half a gate":             {[]string{"agent", "--feature-gates=ClusterClaim"}, "Name=true"},
 		"an unknown gate": {
 			[]string{"agent", "--feature-gates=Walk=true"},
-			"are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
+			"are AddonManagement, ClusterClaim, ClusterProperty, ClusterProxy, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
 		},
 		"no worker": {
 			[]string{"agent", "--workload-agent-workers=0"},
@@ -252,4 +252,18 @@ func TestOutsideAPodItSaysSo(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitError, run(t.Context(), []string{"run"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "this process does not run in a pod")
+}
+
+func TestFlagsOfTheOperator(t *testing.T) {
+	flags := []string{"--enable-sync-labels", "--disable-default-addon-namespace"}
+	o, err := parse(append([]string{"operator"}, flags...))
+	require.NoError(t, err)
+	require.True(t, o.syncLabels && o.noAddOns)
+	o, err = parse([]string{"operator"})
+	require.NoError(t, err)
+	require.False(t, o.syncLabels || o.noAddOns)
+	for _, flag := range flags {
+		_, err = parse([]string{"run", flag})
+		require.ErrorContains(t, err, "unknown flag")
+	}
 }

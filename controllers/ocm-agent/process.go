@@ -51,7 +51,9 @@ type process struct {
 
 	current  atomic.Pointer[session]
 	accepted atomic.Bool
-	held     atomic.Bool
+	// unknown is true while the hub refuses a session because it does not know its credential.
+	unknown atomic.Bool
+	held    atomic.Bool
 	// seen holds the signs of life of the hub that the current session saw, besides lease
 	// renewals.
 	seen atomic.Pointer[selection.Signs]
@@ -141,7 +143,7 @@ func (p *process) register(ctx context.Context) error {
 	p.credential = credential.New(credential.Config{
 		Management: p.management.client, Namespace: p.o.namespace, Secrets: secrets, SpokeCA: p.spoke.ca, Labels: p.labels(),
 		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.onReport,
-		Choose: func() (string, string) { return p.selection.Chosen() },
+		Choose: func() (string, string) { return p.selection.Chosen() }, Unknown: p.unknown.Load,
 	})
 	p.selection = selection.New(selection.Config{
 		Namespace: p.o.namespace, Secrets: secrets, Registration: p.credential, Signs: p.signs,
@@ -220,6 +222,13 @@ func (p *process) trouble() agent.Trouble {
 		return s.contact.Trouble()
 	}
 	return agent.Trouble{}
+}
+
+// setUnknown records whether the hub refuses a session because it does not know its credential.
+func (p *process) setUnknown(unknown bool) {
+	if p.unknown.Swap(unknown) != unknown && p.credential != nil {
+		p.credential.Wake()
+	}
 }
 
 func (p *process) setAccepted(accepted bool) {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	proxy "github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/heartbeat"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/namespaces"
@@ -83,11 +84,12 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 	var priming sync.WaitGroup
 	priming.Go(func() { p.prime(ctx) })
 	defer priming.Wait()
+	defer p.setUnknown(false)
 	if !p.awaitAccepted(ctx, s) {
 		return
 	}
 	p.recordSigns(s.Link.Config.Host, false)
-	one := p.newSession(s, log)
+	one := p.newSession(ctx, s, log)
 	p.current.Store(one)
 	defer func() {
 		p.current.Store(nil)
@@ -117,10 +119,14 @@ func (p *process) prime(ctx context.Context) {
 }
 
 // newSession creates the loops of what the command runs.
-func (p *process) newSession(s agent.Session, log logr.Logger) *session {
-	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.onReport), pulse: &watch.Pulse{}}
+func (p *process) newSession(ctx context.Context, s agent.Session, log logr.Logger) *session {
+	one := &session{Session: s, process: p, log: log, pulse: &watch.Pulse{}}
+	one.contact = agent.NewContact(p.clock, func() {
+		p.setUnknown(one.contact.Unknown())
+		p.onReport()
+	})
 	if p.o.registration {
-		one.addRegistration()
+		one.addRegistration(ctx)
 	}
 	if p.o.works {
 		one.loops = append(one.loops, loop{"work", one.runWorks})
@@ -130,7 +136,7 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 }
 
 // addRegistration adds the loops that keep the cluster registered and report it.
-func (s *session) addRegistration() {
+func (s *session) addRegistration(ctx context.Context) {
 	p, hub, spoke, cluster := s.process, s.Link.Client, s.process.spoke, s.Identity.Cluster
 	s.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
 		Client: hub, Resource: clustersResource, FieldSelector: "metadata.name=" + cluster, Pulse: s.pulse, Log: s.log,
@@ -173,10 +179,16 @@ func (s *session) addRegistration() {
 		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
 	})
 	s.loops = append(s.loops, loop{status.Name, s.status.Run})
+	if s.Settings.Proxy {
+		s.loops = append(s.loops, loop{proxy.Name, proxy.New(proxy.Config{
+			Hub: s.Link.Config.Host, Upgrades: s.Link.Upgrades, Spoke: spoke.config, Cluster: cluster, Version: version.Get(), UserAgent: userAgent(),
+			Clock: p.clock, Random: rand.Float64, Log: s.log.WithName(proxy.Name),
+		}).Run})
+	}
 	s.clusters.OnOutcome(func(err error) { s.contact.Note(watching, err) })
 	s.clusters.OnChange(s.onCluster)
 	if s.Settings.AddOns {
-		loops, err := s.addOnLoops()
+		loops, err := s.addOnLoops(ctx)
 		if err != nil {
 			// Nothing else in the session depends on them.
 			s.log.Error(err, "Add-ons are not served")
@@ -244,6 +256,7 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	poll := wait.Backoff{Duration: firstPoll, Factor: pollGrowth, Cap: lastPoll, Steps: math.MaxInt}
 	return poll.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, s.Link.Client, clustersResource, "", s.Identity.Cluster)
+		p.setUnknown(apierrors.IsUnauthorized(err))
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
@@ -279,7 +292,7 @@ func canReadWorks(ctx context.Context, s agent.Session) bool {
 func (p *process) runWorksOnly(ctx context.Context, s agent.Session) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	one := p.newSession(s, logr.FromContextOrDiscard(ctx))
+	one := p.newSession(ctx, s, logr.FromContextOrDiscard(ctx))
 	running.Go(func() {
 		if err := one.runWorks(ctx); err != nil {
 			one.log.Error(err, "Processing of works failed")

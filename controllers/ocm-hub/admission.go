@@ -50,6 +50,8 @@ type admissionServer struct {
 	// clientsFile may hold the authorities of the clients of admission.
 	clientsFile string
 	clients     atomic.Pointer[x509.CertPool]
+	// port is that of admission, healthPort that of health and metrics.
+	port, healthPort int
 }
 
 // run serves until ctx is done.
@@ -78,8 +80,8 @@ func (a *admissionServer) run(ctx context.Context) error {
 	health := a.health(client, registry)
 	health.AddReady("webhook", server.Listening)
 	run := []func(context.Context) error{
-		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
-		func(ctx context.Context) error { return serveAdmission(ctx, server, book) },
+		func(ctx context.Context) error { return listen(ctx, a.healthPort, health.Run) },
+		func(ctx context.Context) error { return serveAdmission(ctx, server, book, a.port) },
 		func(ctx context.Context) error { return a.follow(ctx, book, folders, a.readClients) },
 	}
 	if slices.Contains(a.names, registrationWebhook) { // the others know no join tokens

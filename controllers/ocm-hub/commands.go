@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
@@ -57,6 +58,8 @@ func (a *arguments) command(stderr io.Writer, use, short string, run func(contex
 	flags := cmd.Flags()
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig of the hub; empty means the pod's ServiceAccount")
 	flags.IntVarP(&a.verbosity, "v", "v", 0, "log level: 0 states, 1 decisions, 3 details")
+	flags.StringVar(&a.Profile.MinVersion, "tls-min-version", "", "lowest TLS version of its servers: VersionTLS12 or VersionTLS13; older means VersionTLS12")
+	flags.StringSliceVar(&a.Profile.Suites, "tls-cipher-suites", nil, "cipher suites of its servers with TLS 1.2; empty means those of Go")
 	return cmd
 }
 
@@ -71,12 +74,16 @@ func (a *arguments) complete(stderr io.Writer) error {
 	if err := clustermanager.CheckLabels(a.Labels); err != nil {
 		return fmt.Errorf("--labels: %w", err)
 	}
+	limits, err := observe.ParseTLS(a.Profile.MinVersion, a.Profile.Suites)
+	if err != nil {
+		return err
+	}
+	a.TLS = limits
 	order, bad := gc.ParseOrder(a.cleanup)
 	for _, err := range bad {
 		a.Log.Error(err, "Ignoring an entry of --gc-resource-list")
 	}
 	a.Cleanup = order
-	var err error
 	a.REST, err = connection(a.kubeconfig)
 	return err
 }
@@ -122,10 +129,10 @@ func (a *arguments) checkManifestLimit() error {
 // operatorCommand returns the command that runs the compact layout, "run", or the operator of
 // the split layout, "operator".
 func operatorCommand(stderr io.Writer, use, short string) *cobra.Command {
-	a, split := newArguments(), clustermanager.DefaultSplit()
+	a, split, hosted := newArguments(), clustermanager.DefaultSplit(), false
 	var cmd *cobra.Command
 	cmd = a.command(stderr, use, short, func(ctx context.Context) error {
-		p := &process{processConfig: a.processConfig}
+		p := &process{processConfig: a.processConfig, Hosted: hosted}
 		if use == "operator" {
 			if err := split.Complete(); err != nil {
 				return err
@@ -144,7 +151,9 @@ func operatorCommand(stderr io.Writer, use, short string) *cobra.Command {
 	flags.BoolVar(&a.SyncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
 	flags.DurationVar(&a.Policy.SignerLife, "signer-duration", a.Policy.SignerLife, "lifetime of the certificate authority of the webhooks")
 	flags.DurationVar(&a.Policy.LeafLife, "serving-cert-duration", a.Policy.LeafLife, "lifetime of the serving certificates of the webhooks")
-	if use == "operator" {
+	if use == "run" {
+		flags.BoolVar(&hosted, "hosted", false, "run the hub of another cluster, that of the kubeconfig; an operator on this cluster installs and removes it")
+	} else {
 		flags.Int32Var(&split.Replicas, "deployment-replicas", 0, "replicas of every Deployment; 0 means 3 if there are several control plane nodes, else 1")
 		flags.StringVar(&split.ControlPlane, "control-plane-node-label-selector", "", "labels of the nodes of the control plane; empty means those of Kubernetes")
 		flags.StringVar(&split.PullSecret, "image-pull-secret-name", split.PullSecret, "Secret in the operator's namespace with the credentials for images")
@@ -154,7 +163,9 @@ func operatorCommand(stderr io.Writer, use, short string) *cobra.Command {
 
 // passOn gives the components of the split layout the flags that are about them.
 func (a *arguments) passOn(flags *pflag.FlagSet, to *clustermanager.Split) {
-	for name, list := range map[string]*[]string{"gc-resource-list": &to.Registration, "agent-image": &to.Registration, "manifestLimit": &to.Webhook, "v": &to.All} {
+	for name, list := range map[string]*[]string{
+		"gc-resource-list": &to.Registration, "agent-image": &to.Registration, "manifestLimit": &to.Webhook, "v": &to.All,
+	} {
 		if f := flags.Lookup(name); f.Changed || name == "agent-image" && a.AgentImage != "" {
 			*list = append(*list, "--"+name+"="+strings.Trim(f.Value.String(), "[]"))
 		}
@@ -202,7 +213,8 @@ func webhookCommand(stderr io.Writer) *cobra.Command {
 	a := newArguments()
 	s := &admissionServer{}
 	known := slices.Sorted(maps.Keys(services))
-	cmd := a.command(stderr, "webhook ["+strings.Join(known, "|")+"]...", "Serve admission and conversion: these webhooks, or all", func(ctx context.Context) (err error) {
+	use := "webhook [" + strings.Join(known, "|") + "]..."
+	cmd := a.command(stderr, use, "Serve admission and conversion: these webhooks, or all", func(ctx context.Context) (err error) {
 		s.processConfig = a.processConfig
 		if s.features, err = clustermanager.ParseGates(a.gates); err != nil {
 			return fmt.Errorf("--feature-gates: %w", err)
@@ -214,12 +226,22 @@ func webhookCommand(stderr io.Writer) *cobra.Command {
 		if s.names = args; len(args) == 0 {
 			s.names = known
 		}
+		for name, port := range map[string]int{"port": s.port, "health-probe-port": s.healthPort} {
+			if port < 1 || port > 65535 {
+				return fmt.Errorf("--%s=%d: choose a port from 1 to 65535", name, port)
+			}
+		}
+		if s.port == s.healthPort {
+			return fmt.Errorf("--port=%d is that of health and metrics, too: choose another one", s.port)
+		}
 		return a.checkManifestLimit()
 	}
 	flags := cmd.Flags()
 	a.gateFlags(flags)
 	a.manifestFlags(flags)
 	flags.StringVar(&s.certDir, "cert-dir", defaultCertDir, "folder with a folder for each webhook, which has its tls.crt and tls.key")
+	flags.IntVar(&s.port, "port", webhook.Port, "port of admission and conversion")
+	flags.IntVar(&s.healthPort, "health-probe-port", observe.Port, "port of health and metrics")
 	flags.StringVar(&s.clientsFile, "client-ca-file", "", "file with the authorities of the API servers that may call; any client may if there is none")
 	return cmd
 }

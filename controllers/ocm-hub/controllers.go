@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/permission"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
@@ -30,6 +31,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/profile"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/setbinding"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/taint"
+	serviceaccount "github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/hub"
 	workgc "github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
@@ -39,6 +41,7 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	permissionv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/rbac/v1alpha1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
@@ -97,8 +100,12 @@ func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals
 			placement.Register(m, placement.Config{Client: l.client, Clock: l.Clock, Metrics: l.placements})
 		}},
 		{partAddOn, f.AddOnManagement, func() { addon.Register(m, addon.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock}) }},
+		{partAddOn, f.ManagedServiceAccount, func() {
+			serviceaccount.Register(m, serviceaccount.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock, Lifetime: f.EphemeralIdentity})
+		}},
 		{partWork, f.ManifestWorkReplicaSet, func() { replicaset.Register(m, replicaset.Config{Client: l.client, Clock: l.Clock}) }},
 		{partWork, f.CleanUpCompletedManifestWork, func() { workgc.Register(m, workgc.Config{Client: l.client, Clock: l.Clock}) }},
+		{partWork, f.ClusterPermission && f.PermissionsServed, func() { permission.Register(m, permission.Config{Client: l.client, Clock: l.Clock}) }},
 	} {
 		if loop.on && slices.Contains(l.parts, loop.part) {
 			loop.register()
@@ -111,7 +118,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		certificatesv1.AddToScheme, corev1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
-		workv1alpha1.AddToScheme, multiclusterv1alpha1.AddToScheme, addonhealth.AddToScheme, selection.AddToScheme,
+		workv1alpha1.AddToScheme, multiclusterv1alpha1.AddToScheme, permissionv1alpha1.AddToScheme, addonhealth.AddToScheme, selection.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}
@@ -129,6 +136,7 @@ func kinds() []manager.Kind {
 	utilruntime.Must(err)
 	out := []manager.Kind{
 		{Example: &clusterv1.ManagedCluster{}, Transform: trimCluster, Packed: true},
+		{Example: &permissionv1alpha1.ClusterPermission{}, Packed: true},
 		{Example: &addonhealth.AddOn{}, Transform: addonhealth.Trim, Packed: true},
 		{Example: &certificatesv1.CertificateSigningRequest{}, Label: selector, Transform: approve.TrimRequest},
 		{Example: &corev1.Secret{}, Namespace: operatorv1.NamespaceOperator, Label: tokens, Transform: approve.TrimToken},

@@ -27,12 +27,18 @@ func (e *explainer) serve(ctx context.Context, book *certs.Book) error {
 		return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.PlacementName()})
 	}
 	e.Log.Info("Serving explanations of placements", "port", debug.Port)
-	serving := observe.Serving{Handler: e.server, Certificate: certificate, Patience: debug.Patience}
+	serving := observe.Serving{Handler: e.server, Certificate: certificate, Patience: debug.Patience, TLS: e.TLS}
 	return listen(ctx, debug.Port, func(ctx context.Context, l net.Listener) error { return observe.Serve(ctx, l, serving) })
 }
 
 // whileOn keeps the port open while the gate of the debug endpoint is on.
 func (e *explainer) whileOn(ctx context.Context, collections *clustermanager.Collections, book *certs.Book) error {
+	isOn := func() bool { return collections.Features().PlacementDebugServer }
+	return whileOn(ctx, collections, isOn, func(ctx context.Context) error { return e.serve(ctx, book) })
+}
+
+// whileOn serves while a gate is on, until ctx is done.
+func whileOn(ctx context.Context, collections *clustermanager.Collections, isOn func() bool, serve func(context.Context) error) error {
 	changed := make(chan struct{}, 1)
 	defer collections.Subscribe(func() {
 		select {
@@ -41,7 +47,7 @@ func (e *explainer) whileOn(ctx context.Context, collections *clustermanager.Col
 		}
 	})()
 	await := func(ctx context.Context, on bool) {
-		for collections.Features().PlacementDebugServer != on {
+		for isOn() != on {
 			select {
 			case <-ctx.Done():
 				return
@@ -59,7 +65,7 @@ func (e *explainer) whileOn(ctx context.Context, collections *clustermanager.Col
 			await(on, false)
 			cancel()
 		})
-		err := e.serve(on, book)
+		err := serve(on)
 		cancel()
 		watching.Wait()
 		if err != nil {

@@ -148,7 +148,7 @@ func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	if err != nil {
 		return err
 	}
-	l.register(m, f, arrivals, addOnManager)
+	l.register(m, f, arrivals, addOnManager) //nolint:contextcheck // caches are read without waiting
 	m.AddTask(func(ctx context.Context) error {
 		l.update(func(s *state) { s.reader, s.arrivals, s.away, s.err = m.Reader(), arrivals, 0, nil })
 		<-ctx.Done()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 
@@ -79,6 +80,9 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 func connection(kubeconfig string) (*rest.Config, error) {
 	config, err := inpod.Config()
 	if kubeconfig != "" {
+		if filepath.IsAbs(kubeconfig) {
+			kubeconfig = inpod.Path(kubeconfig)
+		}
 		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
 	}
 	if err != nil {

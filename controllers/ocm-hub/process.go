@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/hosting"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
@@ -59,6 +61,9 @@ type processConfig struct {
 	AgentImage string
 	// ManifestLimit is described at webhook.Options.
 	ManifestLimit int
+	// Profile is what flags say about the limits of connections, and TLS what is in effect.
+	Profile observe.Profile
+	TLS     observe.TLS
 	// Election says how processes of the same kind find their leader.
 	Election election
 	// Steady is described at manager.Options.
@@ -81,7 +86,9 @@ type election struct {
 type process struct {
 	processConfig
 	// Split is nil in the compact layout.
-	Split     *clustermanager.Split
+	Split *clustermanager.Split
+	// Hosted is described at clustermanager.Config.
+	Hosted    bool
 	onServing atomic.Pointer[func()]
 }
 
@@ -91,35 +98,45 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("creating the client: %w", err)
 	}
-	collections := clustermanager.NewCollections(client, p.Log)
+	collections := clustermanager.NewCollections(client, p.Profile, p.Log)
+	p.TLS = observe.Changing(collections.TLS)
 	book := certs.NewBook(clustermanager.ServingNames()...)
 	collections.Fill(book, p.Log)
 	tokens := webhook.NewJoinTokens(client, p.Log)
 	loops := &loops{processConfig: p.processConfig, client: client, parts: parts, placements: placement.NewMetrics(), state: state{err: errStopped}}
+	certificate := book.Certificate
+	if p.Hosted { // whose clients ask for addresses
+		certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return book.Certificate(&tls.ClientHelloInfo{}) }
+	}
 	admission := p.admission(webhook.Options{
-		Certificate: book.Certificate, Hub: webhook.NewHub(client, tokens), Bound: loops.bound, OnListening: p.serving,
+		Certificate: certificate, Hub: webhook.NewHub(client, tokens), Bound: loops.bound, OnListening: p.serving,
 		Clients:  func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
 		Features: func() webhook.Features { return admissionFeatures(collections.Features()) },
 	})
+	tunnels := newTunnels(p.processConfig, client)
 	registry := observe.NewRegistry(version.Get())
-	registry.MustRegister(loops.placements, &collector{loops: loops, book: book, clock: p.Clock})
+	registry.MustRegister(loops.placements, &collector{loops: loops, book: book, clock: p.Clock}, tunnels)
 	health := p.health(client, registry)
 	health.AddReady("webhook", admission.Listening)
 	config := clustermanager.Config{
-		Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy, Split: p.Split,
+		Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy, Split: p.Split, Hosted: p.Hosted,
 		Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
 	}
 	run := []func(context.Context) error{
 		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
-		func(ctx context.Context) error { return serveAdmission(ctx, admission, book) },
+		func(ctx context.Context) error { return serveAdmission(ctx, admission, book, webhook.Port) },
 		collections.Run,
 		tokens.Run,
 		func(ctx context.Context) error {
 			return p.lead(ctx, client, hub.Namespace, lockName, func(ctx context.Context, gap time.Duration) error {
 				loops.update(func(s *state) { s.away = gap })
-				return clustermanager.Lead(ctx, config, collections)
+				defer tunnels.lead()()
+				return p.operate(ctx, config, collections)
 			})
 		},
+	}
+	if !p.Hosted {
+		run = append(run, func(ctx context.Context) error { return tunnels.whileOn(ctx, collections, book) })
 	}
 	if p.Split == nil {
 		explains := &explainer{processConfig: p.processConfig, server: debug.NewServer(debug.Options{
@@ -130,9 +147,21 @@ func (p *process) run(ctx context.Context) error {
 	return p.together(ctx, run...)
 }
 
+// operate keeps the hub of this cluster and, unless it is itself such a hub, those of others.
+func (p *process) operate(ctx context.Context, config clustermanager.Config, collections *clustermanager.Collections) error {
+	own := func(ctx context.Context) error { return clustermanager.Lead(ctx, config, collections) }
+	if p.Hosted {
+		return own(ctx)
+	}
+	others := hosting.New(hosting.Config{
+		Client: config.Client, Clock: p.Clock, Version: config.Version, UserAgent: p.REST.UserAgent, Log: p.Log.WithName(hosting.Name),
+	})
+	return p.together(ctx, own, others.Run)
+}
+
 // admission returns a server of admission and conversion.
 func (p *processConfig) admission(o webhook.Options) *webhook.Server {
-	o.Clock, o.Linger, o.ManifestLimit, o.Self, o.Log = p.Clock, webhook.Linger, p.ManifestLimit, ourselves, p.Log.WithName("webhook")
+	o.Clock, o.Linger, o.ManifestLimit, o.Self, o.TLS, o.Log = p.Clock, webhook.Linger, p.ManifestLimit, ourselves, p.TLS, p.Log.WithName("webhook")
 	return webhook.NewServer(o)
 }
 
@@ -141,13 +170,14 @@ func admissionFeatures(f clustermanager.Features) webhook.Features {
 	return webhook.Features{
 		DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup,
 		NilExecutorValidating: f.NilExecutorValidating, ManifestWorkReplicaSet: f.ManifestWorkReplicaSet,
+		ClusterPermission: f.ClusterPermission,
 	}
 }
 
 // health returns the server of health and metrics.
 func (p *processConfig) health(client dynamic.Interface, registry *prometheus.Registry) *observe.Server {
 	return observe.NewServer(observe.Options{
-		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
+		Metrics: registry, Access: observe.NewReviews(client, p.Clock), TLS: p.TLS, Now: p.Clock.Now, Log: p.Log.WithName("observe"),
 	})
 }
 
@@ -177,12 +207,12 @@ func listen(ctx context.Context, port int, serve func(context.Context, net.Liste
 }
 
 // serveAdmission opens the port once the serving certificates exist.
-func serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) error {
+func serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book, port int) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-book.Filled():
-		return listen(ctx, webhook.Port, s.Run)
+		return listen(ctx, port, s.Run)
 	}
 }
 

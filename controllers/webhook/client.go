@@ -25,20 +25,18 @@ func (s *Server) requireClient(next http.Handler) http.Handler {
 }
 
 // tlsConfig returns the TLS configuration of the listener. It is evaluated per connection
-// because the client authorities may change.
+// because the client authorities and the limits may change.
 func (s *Server) tlsConfig() *tls.Config {
 	base := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{"h2", "http/1.1"}}
-	if s.o.Clients == nil {
-		return base
-	}
 	config := base.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		clients := s.o.Clients()
-		if clients == nil {
-			return nil, nil //nolint:nilnil // the listener's own configuration
+		asking := s.o.TLS.Limit(base.Clone())
+		if s.o.Clients == nil {
+			return asking, nil
 		}
-		asking := base.Clone()
-		asking.ClientAuth, asking.ClientCAs = tls.VerifyClientCertIfGiven, clients
+		if clients := s.o.Clients(); clients != nil {
+			asking.ClientAuth, asking.ClientCAs = tls.VerifyClientCertIfGiven, clients
+		}
 		return asking, nil
 	}
 	return config

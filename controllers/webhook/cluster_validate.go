@@ -30,7 +30,8 @@ func (s *Server) validateCluster(ctx context.Context, c clusterChange) error {
 		c.now.Name = c.Name
 	}
 	for _, check := range []func(context.Context, clusterChange) error{
-		checkName, s.checkToken, checkClients, s.checkMetadata, checkLease, checkTaints, checkOwnAnnotations, checkAgent, s.checkAccept, s.checkSet,
+		checkName, s.checkToken, checkJoiner, checkClients, s.checkMetadata, checkLease, checkTaints, checkOwnAnnotations, checkAgent,
+		s.checkImport, s.checkAccept, s.checkSet,
 	} {
 		if err := check(ctx, c); err != nil {
 			return err
@@ -243,6 +244,24 @@ func checkAgent(_ context.Context, c clusterChange) error {
 		return nil
 	}
 	return forbidden(clusterResource, mc.Name, "agent %q cannot change %s", c.UserInfo.Username, what)
+}
+
+// checkImport requires the right to read the kubeconfig of a Cluster of Cluster API from a user
+// who names it: the hub reads it with its own rights, and installs there an agent of the cluster
+// that the user chose.
+func (s *Server) checkImport(ctx context.Context, c clusterChange) error {
+	named := c.now.Annotations[clusterv1.AnnotationCAPICluster]
+	namespace, name, ok := strings.Cut(named, "/")
+	if !ok || named == c.old.Annotations[clusterv1.AnnotationCAPICluster] {
+		return nil
+	}
+	right := authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: namespace, Name: name + clusterv1.SecretSuffixCAPI}
+	ok, err := s.o.Hub.Allowed(ctx, c.UserInfo, right)
+	if err != nil || ok {
+		return err
+	}
+	return forbidden(clusterResource, c.now.Name, "metadata.annotations[%s]: user %q may not get Secret %s/%s, and so cannot have Cluster %s imported",
+		clusterv1.AnnotationCAPICluster, c.UserInfo.Username, right.Namespace, right.Name, named)
 }
 
 // hubAnnotations returns the annotations that agents must not change.

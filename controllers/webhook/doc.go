@@ -3,7 +3,7 @@
 // Package webhook is the hub's admission and conversion server: mutation and validation of
 // ManagedClusters, validation of ManagedClusterSets, their bindings, Placements,
 // ManifestWorks, ManifestWorkReplicaSets and AddOnTemplates, restrictions on join tokens and
-// on what agents write into a status, warnings about rules that can never work, and
+// on what agents write into a status, the hosting cluster of add-ons, warnings about rules that can never work, and
 // conversion of add-ons between their two versions, on one HTTPS port.
 //
 // The rules are functions of the request, of the answers of a Hub (for example whether a user
@@ -18,6 +18,7 @@
 //
 // Stricter than the contract are: the names of clusters, the permission to revoke acceptance
 // (the same as to accept), the adoption of existing namespaces, what agents may change in
-// their own ManagedCluster, and who may hand over what an executor applied to a replica set,
-// to other clusters or to the garbage collector.
+// their own ManagedCluster, who may name the hosting cluster of an add-on, and who may hand
+// over what an executor applied to a replica set, to other clusters or to the garbage
+// collector.
 package webhook

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 )
 
 // Port is the port of the server in a pod.
@@ -34,12 +35,14 @@ const (
 	PathValidatePlacement = "/validate-cluster-open-cluster-management-io-v1beta1-placement"
 	PathValidateWork      = "/validate-work-open-cluster-management-io-v1-manifestwork"
 	PathValidateWorkSet   = "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset"
-	PathConvert           = "/convert"
-	readTimeout           = 15 * time.Second
-	writeTimeout          = 35 * time.Second // the API server waits for 30 s at most
-	idleTimeout           = 2 * time.Minute
-	stopTimeout           = 3 * time.Second
-	maxHeaderBytes        = 1 << 16
+	// PathValidatePermission is that of ClusterPermissions.
+	PathValidatePermission = "/validate-rbac-open-cluster-management-io-v1alpha1-clusterpermission"
+	PathConvert            = "/convert"
+	readTimeout            = 15 * time.Second
+	writeTimeout           = 35 * time.Second // the API server waits for 30 s at most
+	idleTimeout            = 2 * time.Minute
+	stopTimeout            = 3 * time.Second
+	maxHeaderBytes         = 1 << 16
 )
 
 // Linger is how long the server keeps serving after it is told to stop: by then, nodes no
@@ -64,6 +67,8 @@ type Features struct {
 	NilExecutorValidating bool
 	// ManifestWorkReplicaSet allows replica sets to be created.
 	ManifestWorkReplicaSet bool
+	// ClusterPermission checks ClusterPermissions; without it, another controller may serve them.
+	ClusterPermission bool
 }
 
 // Options configures a Server.
@@ -73,6 +78,8 @@ type Options struct {
 	// Clients returns the current authorities of clients that may send admission reviews; if
 	// it is nil or returns nil, any client may.
 	Clients func() *x509.CertPool
+	// TLS limits the connections that are accepted.
+	TLS observe.TLS
 	// Hub answers the questions of the rules.
 	Hub Hub
 	// Bound returns the sets that a namespace is bound to, from the caches, or with live from
@@ -134,19 +141,21 @@ func (s *Server) Listening() error {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, handler := range map[string]http.Handler{
-		PathMutateCluster:     s.admission(changing(s.mutateCluster)),
-		PathValidateCluster:   s.admission(validating(s.validateCluster)),
-		PathValidateBinding:   s.admission(validating(s.validateBinding)),
-		PathValidateSet:       s.admission(validating(validateSet)),
-		PathValidatePlacement: s.admission(validating(validatePlacement), advising(advisePlacement), advising(s.adviseBindings)),
-		PathValidateWork:      s.admission(validating(s.validateWork), advising(s.adviseWork)),
-		PathValidateWorkSet:   s.admission(validating(s.validateReplicaSet), advising(s.adviseReplicaSet)),
-		PathDeleteNamespace:   s.admission(s.validateNamespaceDeletion),
-		PathClusterStatus:     s.admission(byAgent(validateClusterStatus)),
-		PathWorkStatus:        s.admission(byAgent(validateWorkStatus)),
-		PathAddOnStatus:       s.admission(byAgent(validateAddOnStatus)),
-		PathValidateTemplate:  s.admission(validating(s.validateTemplate)),
-		PathConvert:           s.bounded(maxConversion, s.conversions, serve(s, convert)),
+		PathMutateCluster:      s.admission(changing(s.mutateCluster)),
+		PathValidateCluster:    s.admission(validating(s.validateCluster)),
+		PathValidateBinding:    s.admission(validating(s.validateBinding)),
+		PathValidateSet:        s.admission(validating(validateSet)),
+		PathValidatePlacement:  s.admission(validating(validatePlacement), advising(advisePlacement), advising(s.adviseBindings)),
+		PathValidateWork:       s.admission(validating(s.validateWork), advising(s.adviseWork)),
+		PathValidateWorkSet:    s.admission(validating(s.validateReplicaSet), advising(s.adviseReplicaSet)),
+		PathValidatePermission: s.admission(validating(s.validatePermission), advising(s.advisePermission)),
+		PathDeleteNamespace:    s.admission(s.validateNamespaceDeletion),
+		PathClusterStatus:      s.admission(byAgent(validateClusterStatus)),
+		PathWorkStatus:         s.admission(byAgent(validateWorkStatus)),
+		PathAddOnStatus:        s.admission(byAgent(validateAddOnStatus)),
+		PathValidateAddOn:      s.admission(validating(s.validateAddOn)),
+		PathValidateTemplate:   s.admission(validating(s.validateTemplate)),
+		PathConvert:            s.bounded(maxConversion, s.conversions, serve(s, convert)),
 	} {
 		mux.Handle("POST "+path, handler)
 	}

@@ -5,6 +5,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,6 +100,29 @@ func (s *Server) checkToken(ctx context.Context, c clusterChange) error {
 			return err
 		case ok && t.Cluster != "" && t.Cluster != name:
 			return refuse("join token "+t.ID, t.Cluster)
+		}
+	}
+	return nil
+}
+
+// checkJoiner restricts a user who joins with a token to the annotations and finalizers that
+// agents give a new cluster. The hub copies annotations to the cluster's add-ons, where one
+// moves an add-on to another cluster and one holds its values; a foreign finalizer would keep
+// the cluster from being removed.
+func checkJoiner(_ context.Context, c clusterChange) error {
+	if !c.creates || !identity.Joins(c.UserInfo.Username, c.UserInfo.Groups) {
+		return nil
+	}
+	given := hubAnnotations(c.now.Annotations)
+	delete(given, clusterv1.AnnotationCreator) // set by mutation, as are the finalizers below
+	delete(given, corev1.LastAppliedConfigAnnotation)
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		return forbidden(clusterResource, c.now.Name, "metadata.annotations[%s]: a cluster that joins with a token has annotations %s* only; "+
+			"an administrator adds others", key, clusterv1.AnnotationPrefixAgent)
+	}
+	for _, f := range c.now.Finalizers {
+		if f != clusterv1.FinalizerResourceCleanup && f != clusterv1.FinalizerAPIResourceCleanup {
+			return forbidden(clusterResource, c.now.Name, "metadata.finalizers: a cluster that joins with a token has no finalizer %q", f)
 		}
 	}
 	return nil

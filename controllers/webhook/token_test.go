@@ -7,10 +7,12 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
@@ -64,4 +66,78 @@ func TestATokenCreatesItsOwnClusterOnly(t *testing.T) {
 	}
 	h := server(&stated{rights: []string{"create managedclustersets/join s1"}, broken: errors.New("away")}, all)
 	check(t, send(t, h, webhook.PathValidateCluster, nil, mc(), token(identity.BootstrapUser, "JTI=one")), 500, "")
+}
+
+// What a cluster brings along when it joins decides nothing about other clusters.
+func TestWhoJoinsGivesItsClusterOnlyWhatAgentsDo(t *testing.T) {
+	h := server(&stated{rights: []string{"create managedclustersets/join s1", "create managedclustersets/join default"}}, all)
+	finalizer := func(name string) func(*clusterv1.ManagedCluster) {
+		return func(o *clusterv1.ManagedCluster) { o.Finalizers = append(o.Finalizers, name) }
+	}
+	joiners := map[string]authenticationv1.UserInfo{
+		"a token":                      {Username: identity.BootstrapUser},
+		"a bootstrap token":            {Username: "system:bootstrap:abcdef", Groups: []string{clusterv1.GroupBootstrap}},
+		"a bootstrap token of its own": {Username: "system:bootstrap:abcdef", Groups: []string{clusterv1.GroupPrefixBootstrapCluster + "c1"}},
+	}
+	for what, tc := range map[string]struct {
+		change func(*clusterv1.ManagedCluster)
+		text   string
+	}{
+		"nothing":                 {func(*clusterv1.ManagedCluster) {}, ""},
+		"what agents bring along": {annotated(clusterv1.AnnotationPrefixAgent+"/a", "b"), ""},
+		"what kubectl adds":       {annotated("kubectl.kubernetes.io/last-applied-configuration", "{}"), ""},
+		"another hosting cluster": {annotated(addonv1alpha1.AnnotationHostingClusterName, "c2"), "annotations[" + addonv1alpha1.AnnotationHostingClusterName + "]"},
+		"values of its add-ons":   {annotated(addonv1alpha1.AnnotationValues, "{}"), addonv1alpha1.AnnotationValues},
+		"registries of its own":   {annotated(clusterv1.AnnotationImageRegistries, "{}"), clusterv1.AnnotationImageRegistries},
+		"a Cluster to import":     {annotated(clusterv1.AnnotationCAPICluster, "c2/c2"), clusterv1.AnnotationCAPICluster},
+		"a finalizer":             {finalizer("example.com/stay"), `no finalizer "example.com/stay"`},
+	} {
+		for who, user := range joiners {
+			t.Run(what+" by "+who, func(t *testing.T) {
+				created := mc(tc.change)
+				created = patched(t, created, send(t, h, webhook.PathMutateCluster, nil, created, user))
+				code := int32(0)
+				if tc.text != "" {
+					code = 403
+				}
+				check(t, send(t, h, webhook.PathValidateCluster, nil, created, user), code, tc.text)
+			})
+		}
+		if what != "a Cluster to import" {
+			check(t, send(t, h, webhook.PathValidateCluster, nil, mc(tc.change), person), 0, "")
+		}
+	}
+}
+
+func TestWhoNamesAClusterToImportMayReadItsKubeconfig(t *testing.T) {
+	const join = "create managedclustersets/join s1"
+	names := func(text string) *clusterv1.ManagedCluster {
+		return mc(annotated(clusterv1.AnnotationCAPICluster, text))
+	}
+	for name, tc := range map[string]struct {
+		old, now *clusterv1.ManagedCluster
+		rights   []string
+		code     int32
+	}{
+		"created without the right":          {nil, names("fleet/one"), nil, 403},
+		"created with it":                    {nil, names("fleet/one"), []string{"get secrets/ one-kubeconfig"}, 0},
+		"with that to another one":           {nil, names("fleet/one"), []string{"get secrets/ one10-kubeconfig"}, 403},
+		"named later":                        {mc(), names("fleet/one"), nil, 403},
+		"changed":                            {names("fleet/two"), names("fleet/one"), []string{"get secrets/ two-kubeconfig"}, 403},
+		"stored, and something else changes": {names("fleet/one"), mc(annotated(clusterv1.AnnotationCAPICluster, "fleet/one"), tainted()), nil, 0},
+		"removed":                            {names("fleet/one"), mc(), nil, 0},
+		"no name of a Cluster":               {nil, names("one"), nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := ""
+			if tc.code != 0 {
+				text = "may not get Secret fleet/one-kubeconfig"
+			}
+			hub := &stated{rights: append([]string{join}, tc.rights...)}
+			check(t, send(t, server(hub, all), webhook.PathValidateCluster, tc.old, tc.now, person), tc.code, text)
+			for _, a := range hub.about {
+				require.True(t, a.Resource != "secrets" || a.Namespace == "fleet", "%+v", a)
+			}
+		})
+	}
 }

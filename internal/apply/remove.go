@@ -31,6 +31,10 @@ type Removal struct {
 	// reference: the delete option was changed back to owning the object, and no pass has
 	// restored the reference since.
 	Claimed bool
+	// Wanted, unless nil, reports whether another work declares the object, which is of this
+	// kind: it then loses our owner reference and stays, also if that work has not set its own,
+	// or never does.
+	Wanted func(kind string) bool
 }
 
 // Resource returns the resource of a recorded object.
@@ -62,8 +66,8 @@ func IsNamespace(id ID) bool { return id.Group == "" && id.Resource == "namespac
 
 // Remove deletes or orphans an object that a work no longer declares. pending means that
 // the object still exists and will be deleted, or (with an error) that this could not be
-// determined. An object that is not ours, is owned by another work, or is not the
-// recorded one stays and is not pending.
+// determined. An object that is not ours, is owned or declared by another work, or is not
+// the recorded one stays and is not pending.
 func (a *Applier) Remove(ctx context.Context, r Removal) (pending bool, err error) {
 	gvr, served, err := a.served.Served(ctx, Resource(r.Recorded))
 	if err != nil {
@@ -102,7 +106,7 @@ func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResourc
 	switch {
 	case !recorded, !owned && !claimed:
 		return false, false, nil
-	case r.Keep, sharedBy(live, r.Owner.UID), Installed(RecordedID(r.Recorded)):
+	case r.Keep, sharedBy(live, r.Owner.UID), Installed(RecordedID(r.Recorded)), r.Wanted != nil && r.Wanted(live.GetKind()):
 		return a.disown(ctx, gvr, live, r.Owner)
 	case live.GetDeletionTimestamp() != nil:
 		return true, false, nil

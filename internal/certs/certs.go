@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net"
 	"slices"
 	"time"
 )
@@ -30,13 +31,26 @@ type Policy struct {
 	// between 0 and 1. A lower value is safer against outages, a higher one causes fewer
 	// rotations.
 	RotateAt float64
-	// Aliases are the additional DNS names of a serving certificate, by its name.
+	// Aliases are the additional DNS names and IP addresses of a serving certificate, by its name.
 	Aliases map[string][]string
 }
 
-// names returns all DNS names of a serving certificate.
-func (p Policy) names(name string) []string {
-	return append([]string{name}, p.Aliases[name]...)
+// names returns all DNS names and IP addresses of a serving certificate.
+func (p Policy) names(name string) (dns []string, ips []net.IP) {
+	for _, each := range append([]string{name}, p.Aliases[name]...) {
+		if ip := net.ParseIP(each); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			dns = append(dns, each)
+		}
+	}
+	return dns, ips
+}
+
+// isFor reports whether a serving certificate has exactly the names that it should have.
+func (p Policy) isFor(c *x509.Certificate, name string) bool {
+	dns, ips := p.names(name)
+	return slices.Equal(c.DNSNames, dns) && slices.EqualFunc(c.IPAddresses, ips, net.IP.Equal)
 }
 
 // DefaultPolicy returns the policy of the contract.
@@ -67,7 +81,8 @@ type Names []string
 
 // Ensure returns a Set that is good at now for the DNS names, and what in it is new:
 // "signer", "bundle", or DNS names. Parts of have that are still good are kept byte for
-// byte; leaves of other names are dropped.
+// byte; leaves of other names are dropped. A leaf of an earlier authority of the bundle is
+// good: by the time it is replaced, clients have the new authority.
 func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, error) {
 	out := Set{Signer: have.Signer, Leaves: map[string]Pair{}}
 	var changed Names
@@ -88,8 +103,7 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 	for _, name := range names {
 		leaf, good := have.Leaves[name], false
 		if parsed, err := parse(leaf); err == nil {
-			good = !p.worn(parsed.Leaf, now) && slices.Equal(parsed.Leaf.DNSNames, p.names(name)) &&
-				parsed.Leaf.CheckSignatureFrom(signer.Leaf) == nil
+			good = !p.worn(parsed.Leaf, now) && p.isFor(parsed.Leaf, name) && trusted(out.Bundle, parsed.Leaf)
 		}
 		if !good {
 			if leaf, err = p.issue(signer, name, now); err != nil {
@@ -100,6 +114,16 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 		out.Leaves[name] = leaf
 	}
 	return out, changed, nil
+}
+
+// trusted reports whether an authority of the bundle has signed the leaf.
+func trusted(bundle []byte, leaf *x509.Certificate) bool {
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && leaf.CheckSignatureFrom(c) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Next returns when Ensure will next have something to do for the set.
@@ -156,9 +180,11 @@ func (p Policy) issue(signer *tls.Certificate, name string, now time.Time) (Pair
 	if end.After(signer.Leaf.NotAfter) {
 		end = signer.Leaf.NotAfter
 	}
+	dns, ips := p.names(name)
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
-		DNSNames:    p.names(name),
+		DNSNames:    dns,
+		IPAddresses: ips,
 		NotBefore:   now.Add(-backdate),
 		NotAfter:    end,
 		KeyUsage:    x509.KeyUsageDigitalSignature,

@@ -86,6 +86,12 @@ func TestANewAuthorityStandsBesideTheOldOne(t *testing.T) {
 	require.True(t, all[0].Equal(certificates(t, second.Signer.Cert)[0]), "the newest comes first")
 	verify(t, second, second.Leaves[one], one, at)
 
+	// A leaf that is not due is kept: clients learn of the new authority first.
+	kept, changed := ensure(t, p, certs.Set{Bundle: second.Bundle, Leaves: second.Leaves}, at)
+	require.Equal(t, certs.Names{"signer", "bundle"}, changed)
+	verify(t, kept, kept.Leaves[one], one, at)
+	require.Equal(t, second.Leaves, kept.Leaves)
+
 	third, _ := ensure(t, p, second, start.Add(380*24*time.Hour))
 	require.Len(t, certificates(t, third.Bundle), 1, "an authority that has ended is dropped")
 }
@@ -117,11 +123,15 @@ func TestBrokenPartsAreMadeAnew(t *testing.T) {
 		"the bundle is rubbish": {func(s *certs.Set) { s.Bundle = []byte("rubbish") }, certs.Names{"bundle"}},
 		"the signer is gone": {
 			func(s *certs.Set) { s.Signer = certs.Pair{} },
+			certs.Names{"signer", "bundle"},
+		},
+		"signer and bundle are gone": {
+			func(s *certs.Set) { s.Signer, s.Bundle = certs.Pair{}, nil },
 			certs.Names{"signer", "bundle", one, two},
 		},
 		"the signer is no signer": {
 			func(s *certs.Set) { s.Signer = s.Leaves[one] },
-			certs.Names{"signer", "bundle", one, two},
+			certs.Names{"signer", "bundle"},
 		},
 		"nothing":                   {func(*certs.Set) {}, nil},
 		"a name that is not wanted": {func(s *certs.Set) { s.Leaves["three"] = other.Leaves[one] }, nil},
@@ -144,7 +154,7 @@ func TestBrokenPartsAreMadeAnew(t *testing.T) {
 func TestACertificateIsForAllNamesOfItsServer(t *testing.T) {
 	plain, _ := ensure(t, certs.DefaultPolicy(), certs.Set{}, start)
 	p := certs.DefaultPolicy()
-	p.Aliases = map[string][]string{two: {"two.elsewhere.svc", "two.elsewhere.svc.cluster.local"}}
+	p.Aliases = map[string][]string{two: {"two.elsewhere.svc", "10.0.0.1", "two.elsewhere.svc.cluster.local"}}
 	got, changed := ensure(t, p, plain, start)
 	require.Equal(t, certs.Names{two}, changed, "the one that lacks its names is replaced, and no other")
 	for _, name := range append([]string{two}, p.Aliases[two]...) {

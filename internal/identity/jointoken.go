@@ -16,6 +16,12 @@ import (
 // join, and nothing more.
 const BootstrapUser = "system:serviceaccount:" + operatorv1.NamespaceOperator + ":" + clusterv1.BootstrapServiceAccount
 
+// Joins reports whether a user is a holder of a join token: of one that this project makes, or
+// of a bootstrap token of Kubernetes.
+func Joins(user string, groups []string) bool {
+	return user == BootstrapUser || slices.Contains(groups, clusterv1.GroupBootstrap) || len(BootstrapClusters(groups)) > 0
+}
+
 // BootstrapClusters returns the clusters that a Kubernetes bootstrap token is for, which
 // its groups name, each once; none means any cluster. A request keeps these groups after
 // the token's Secret is gone.

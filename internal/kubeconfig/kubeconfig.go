@@ -265,6 +265,14 @@ func (c *Config) KeptToken() ([]byte, error) {
 	return c.with(userName, user{TokenFile: addonv1alpha1.SecretKeyToken}, contextName, contextNamespace)
 }
 
+// WithTokenFile returns the kubeconfig with which a hosted agent reaches its managed cluster: the
+// endpoint of c, with a reference to the token in the same secret.
+func (c *Config) WithTokenFile() ([]byte, error) {
+	e := c.Endpoint()
+	e.ClusterEntry = "cluster"
+	return e.with("user", user{TokenFile: addonv1alpha1.SecretKeyToken}, "context", "")
+}
+
 // WithToken returns a self-contained kubeconfig for the endpoint of c and a bearer token,
 // in the form of a bootstrap secret.
 func (c *Config) WithToken(token string) ([]byte, error) {

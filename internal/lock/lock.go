@@ -205,25 +205,51 @@ func (l *Lock) runHeld(ctx context.Context, work func(context.Context) error) er
 			return <-done
 		case <-l.Clock.After(wait):
 		}
-		err := l.renew(ctx, l.Times.Patience-l.Clock.Since(renewed))
+		// Others count from the write, which is not before this: what an answer takes is not patience
+		// gained.
+		began := l.Clock.Now()
+		err := l.renew(ctx, l.Times.Patience-began.Sub(renewed))
 		left := l.Times.Patience - l.Clock.Since(renewed)
 		switch {
 		case err == nil:
-			renewed, wait = l.Clock.Now(), l.Times.Period
+			renewed, wait = began, max(0, l.Times.Period-l.Clock.Since(began))
 			continue
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err) || left <= 0:
 			cancel(errLost)
 			return errors.Join(errLost, <-done)
 		}
-		wait = min(l.Times.Retry, left)
+		wait = min(max(0, l.Times.Retry-l.Clock.Since(began)), left)
 	}
 }
 
-// renew writes the lease again, within a time limit.
-func (l *Lock) renew(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, min(callTimeout, limit))
+// renew writes the lease again. An attempt gets all the time that is left if that is too little for
+// two: an API server that is starved answers late, and asking it again would not help.
+func (l *Lock) renew(ctx context.Context, left time.Duration) error {
+	limit := callTimeout
+	if left < 2*callTimeout {
+		limit = left
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return l.wrap("renewing", l.update(ctx, true))
+	err := l.update(ctx, true)
+	if apierrors.IsConflict(err) {
+		err = l.renewSeen(ctx, err)
+	}
+	return l.wrap("renewing", err)
+}
+
+// renewSeen renews the lease as it is now, if it is still this process's: a renewal whose answer
+// came too late, or never, has changed it, or somebody has labelled it.
+func (l *Lock) renewSeen(ctx context.Context, conflict error) error {
+	live, err := l.Client.Resource(leases).Namespace(l.Namespace).Get(ctx, l.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if by, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); by != l.identity() {
+		return conflict
+	}
+	l.lease = live
+	return l.update(ctx, true)
 }
 
 // release releases the lock, so that the next process need not wait.

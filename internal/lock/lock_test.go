@@ -219,26 +219,79 @@ func TestWorkThatFailsEndsTheProcess(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err))
 }
 
-// severed is a connection that can be cut.
+// severed is a connection that can be cut, or lose the answer to the next write.
 type severed struct {
 	http.RoundTripper
-	cut atomic.Bool
+	cut, deaf atomic.Bool
+	// lost counts the answers that did not arrive.
+	lost atomic.Int32
 }
 
 func (s *severed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.cut.Load() {
 		return nil, errors.New("cut")
 	}
-	return s.RoundTripper.RoundTrip(r)
+	answer, err := s.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPut && s.deaf.CompareAndSwap(true, false) {
+		s.lost.Add(1)
+		return nil, errors.Join(errors.New("no answer"), answer.Body.Close())
+	}
+	return answer, err
 }
 
-func TestHolderThatCannotRenewEndsWithinItsPatience(t *testing.T) {
-	start(t, "severed")
+// sever returns a connection to the control plane of start, and a client that uses it.
+func sever(t *testing.T) (*severed, dynamic.Interface) {
+	t.Helper()
 	wire := &severed{}
 	config := rest.CopyConfig(harness.Shared(t, "lock").Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { wire.RoundTripper = next; return wire })
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
+	return wire, client
+}
+
+// TestARenewalWithoutAnAnswerKeepsTheLock, for a write that the API server carried out, and answered
+// too late, is no other holder's.
+func TestARenewalWithoutAnAnswerKeepsTheLock(t *testing.T) {
+	whole := start(t, "deaf")
+	wire, client := sever(t)
+	c := contend(t, client, "deaf", "pod-a", "1")
+	working := c.awaitHeld(t)
+	before := lease(t, whole, "deaf").GetResourceVersion()
+	wire.deaf.Store(true)
+	for _, wait := range []time.Duration{times.Period, times.Retry} {
+		require.Eventually(t, c.clock.HasWaiters, 30*time.Second, 5*time.Millisecond)
+		c.clock.Step(wait)
+		require.Eventually(t, func() bool {
+			now := lease(t, whole, "deaf").GetResourceVersion()
+			defer func() { before = now }()
+			return now != before
+		}, 30*time.Second, 5*time.Millisecond)
+	}
+	require.Equal(t, int32(1), wire.lost.Load())
+	require.NoError(t, working.Err())
+	require.Equal(t, "pod-a_1", holder(lease(t, whole, "deaf")))
+}
+
+func TestALeaseThatIsLabelledStaysItsHolders(t *testing.T) {
+	client := start(t, "labelled")
+	c := contend(t, client, "labelled", "pod-a", "1")
+	working := c.awaitHeld(t)
+	u := lease(t, client, "labelled")
+	u.SetLabels(map[string]string{"seen": "true"})
+	u, err := client.Resource(leases).Namespace("labelled").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, c.clock.HasWaiters, 30*time.Second, 5*time.Millisecond)
+	c.clock.Step(times.Period)
+	require.Eventually(t, func() bool { return lease(t, client, "labelled").GetResourceVersion() != u.GetResourceVersion() },
+		30*time.Second, 5*time.Millisecond)
+	require.NoError(t, working.Err())
+	require.Equal(t, "true", lease(t, client, "labelled").GetLabels()["seen"])
+}
+
+func TestHolderThatCannotRenewEndsWithinItsPatience(t *testing.T) {
+	start(t, "severed")
+	wire, client := sever(t)
 	c := contend(t, client, "severed", "pod-a", "1")
 	working := c.awaitHeld(t)
 	began := c.clock.Now()

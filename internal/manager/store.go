@@ -18,14 +18,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // pageSize is the page size of lists, if the API server does not stream them.
 const pageSize = 500
 
-// listRetry is the back-off of a failing watch, also of a kind that is not served yet:
+// ListRetry is the back-off of a failing reflector, also of a kind that is not served yet:
 // half a second to five seconds.
-var listRetry = wait.Backoff{Duration: time.Second / 2, Factor: 2, Steps: 5, Cap: 5 * time.Second, Jitter: 0.5}
+var ListRetry = wait.Backoff{Duration: time.Second / 2, Factor: 2, Steps: 5, Cap: 5 * time.Second, Jitter: 0.5}
 
 // handler is called for each change of an object: old is nil when it is new, current is
 // nil when it is gone.
@@ -88,8 +89,8 @@ func (c *store[E]) addHandler(h handler)    { c.handlers = append(c.handlers, h)
 
 func (c *store[E]) run(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
-	r := toolscache.NewReflectorWithOptions(c.from, c.limits.Example, c, toolscache.ReflectorOptions{
-		Name: c.kind.Kind, Logger: (*klog.Logger)(&log), TypeDescription: c.kind.String(), Backoff: &listRetry,
+	r := toolscache.NewReflectorWithOptions(watch.Guard(c.from), c.limits.Example, c, toolscache.ReflectorOptions{
+		Name: c.kind.Kind, Logger: (*klog.Logger)(&log), TypeDescription: c.kind.String(), Backoff: &ListRetry,
 	})
 	r.WatchListPageSize = pageSize
 	r.RunWithContext(ctx)

@@ -155,7 +155,10 @@ func Serve(ctx context.Context, l net.Listener, s Serving) error {
 		ErrorLog:          log.New(io.Discard, "", 0), // it would report every port scan
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	secured := tls.NewListener(l, s.TLS.limit(&tls.Config{GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"}}))
+	base := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"}}
+	listening := base.Clone()
+	listening.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.TLS.Limit(base.Clone()), nil }
+	secured := tls.NewListener(l, listening)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	select {

@@ -49,7 +49,6 @@ func groupsOf(r schedule.Result) []string {
 }
 
 func TestGroups(t *testing.T) {
-	t.Parallel()
 	claimed := groupBy("west", "cloud", "Amazon")
 	claimed.GroupClusterSelector.ClaimSelector.MatchExpressions = []metav1.LabelSelectorRequirement{
 		{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"west"}},
@@ -85,7 +84,6 @@ func TestGroups(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := threeClouds()
 			s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{DecisionStrategy: tc.strategy}))
 			require.Equal(t, tc.want, groupsOf(s.Decide(key, now)))
@@ -97,7 +95,6 @@ func TestGroups(t *testing.T) {
 }
 
 func TestSortByScore(t *testing.T) {
-	t.Parallel()
 	s := threeClouds()
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{
 		SortBy: clusterv1beta1.SortByScore, DecisionStrategy: grouped(2), PrioritizerPolicy: policy(exact, addOn("test", "score", -1)),
@@ -110,7 +107,6 @@ func TestSortByScore(t *testing.T) {
 // A placement with an invalid spec keeps its selected clusters while they are in a bound
 // set.
 func TestMisconfiguredPlacementsKeepTheirDecisions(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetDecision(decisionOf(key, 1, "c3", "gone"))
 	second := decisionOf(key, 2, "c1")
@@ -145,7 +141,6 @@ func TestMisconfiguredPlacementsKeepTheirDecisions(t *testing.T) {
 }
 
 func TestPlacementsThatAreLeftAlone(t *testing.T) {
-	t.Parallel()
 	s := fleet(1)
 	require.Equal(t, schedule.SkipUnknown, s.Decide(key, now).Skip)
 	p := placementOf(clusterv1beta1.PlacementSpec{})
@@ -165,7 +160,6 @@ func TestPlacementsThatAreLeftAlone(t *testing.T) {
 // Scores alone change the decisions once per scoreRateLimit; any other change applies at
 // once.
 func TestScoreRateLimit(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	p := placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), ScoreRateLimit: "90s", PrioritizerPolicy: policy(exact, addOn("test", "score", 1))})
 	p.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.ConditionSatisfied, ObservedGeneration: 1}}
@@ -203,7 +197,6 @@ func TestScoreRateLimit(t *testing.T) {
 // Decisions that others changed were never decided: scoreRateLimit does not protect them,
 // and restoring them is not a score update.
 func TestScoreRateLimitProtectsOnlyWhatWasDecided(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	p := placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), ScoreRateLimit: "1h", PrioritizerPolicy: policy(exact, addOn("test", "score", 1))})
 	p.Status.Conditions = []metav1.Condition{{Type: clusterv1beta1.ConditionSatisfied, ObservedGeneration: 1}}
@@ -221,7 +214,6 @@ func TestScoreRateLimitProtectsOnlyWhatWasDecided(t *testing.T) {
 }
 
 func TestStepsAreMeasuredOnceEach(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	ticks := now
 	got := map[schedule.Step]int{}

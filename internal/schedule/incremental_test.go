@@ -18,7 +18,6 @@ import (
 // TestAChangeWakesWhoReadsIt changes the parts of a cluster one by one, with a placement
 // for each.
 func TestAChangeWakesWhoReadsIt(t *testing.T) {
-	t.Parallel()
 	var none clusterv1beta1.ClusterPredicate
 	s := fleet(2)
 	for name, spec := range map[string]clusterv1beta1.PlacementSpec{
@@ -139,7 +138,6 @@ func TestAChangeWakesWhoReadsIt(t *testing.T) {
 
 // TestAHeartbeatCostsNothing is the common case: no placement reads conditions.
 func TestAHeartbeatCostsNothing(t *testing.T) {
-	t.Parallel()
 	s := crowd(100)
 	s.Take()
 	before := s.Counters()
@@ -157,7 +155,6 @@ func TestAHeartbeatCostsNothing(t *testing.T) {
 // TestAChangeCostsWhatItTouches counts evaluations: one for each placement that
 // reads the label, however many clusters there are.
 func TestAChangeCostsWhatItTouches(t *testing.T) {
-	t.Parallel()
 	s := crowd(100)
 	before := s.Counters().Evaluations
 	s.SetCluster(clusterOf("cluster00001", labelled("region", "2")))
@@ -172,7 +169,6 @@ func TestAChangeCostsWhatItTouches(t *testing.T) {
 // Balance counts the decisions of other placements when a placement is decided, and does
 // not make one placement wake the next.
 func TestDecisionsOfOthersWakeNobody(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1)}))
 	require.Equal(t, []string{"c1"}, names(s.Decide(key, now)))

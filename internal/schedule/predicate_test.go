@@ -50,7 +50,6 @@ func threeClouds() *schedule.Scheduler {
 }
 
 func TestPredicates(t *testing.T) {
-	t.Parallel()
 	var none clusterv1beta1.ClusterPredicate
 	const label = `managedCluster.metadata.labels["cloud"] == "Amazon"`
 	for name, tc := range map[string]struct {
@@ -129,7 +128,6 @@ func TestPredicates(t *testing.T) {
 		"what gives no bool when it is looked": {all(byCEL(none, `managedCluster.metadata.labels.cloud`)), []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := threeClouds()
 			s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{Predicates: tc.predicates}))
 			r := s.Decide(key, now)
@@ -147,7 +145,6 @@ func all(of ...clusterv1beta1.ClusterPredicate) []clusterv1beta1.ClusterPredicat
 // The costs of the contract. The Kubernetes libraries are charged by their own estimates,
 // which upstream omits, so the costs of semver differ.
 func TestExplainTellsCostsAndErrors(t *testing.T) {
-	t.Parallel()
 	var none clusterv1beta1.ClusterPredicate
 	for expression, want := range map[string]struct {
 		cost  uint64
@@ -173,7 +170,6 @@ func TestExplainTellsCostsAndErrors(t *testing.T) {
 		},
 	} {
 		t.Run(expression, func(t *testing.T) {
-			t.Parallel()
 			s := threeClouds()
 			two := scoreOf("c1", "two", 1, nil)
 			two.Status.Scores = append(two.Status.Scores, two.Status.Scores[0])
@@ -194,7 +190,6 @@ func TestExplainTellsCostsAndErrors(t *testing.T) {
 }
 
 func TestExplainNamesWhatFailed(t *testing.T) {
-	t.Parallel()
 	s := threeClouds()
 	var none clusterv1beta1.ClusterPredicate
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{
@@ -219,7 +214,6 @@ func TestExplainNamesWhatFailed(t *testing.T) {
 // A score that only an expression reads wakes its placement when it changes, and
 // when it expires.
 func TestScoresInExpressionsWake(t *testing.T) {
-	t.Parallel()
 	s := threeClouds()
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{
 		Predicates: all(byCEL(clusterv1beta1.ClusterPredicate{}, `managedCluster.scores("test")[0].value > 80`)),
@@ -242,7 +236,6 @@ func TestScoresInExpressionsWake(t *testing.T) {
 
 // Expensive expressions do not block other placements: one Decide does part of the work.
 func TestDearExpressionsAreDoneInParts(t *testing.T) {
-	t.Parallel()
 	s := fleet(120)
 	const ten = "[0,1,2,3,4,5,6,7,8,9]"
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{Predicates: all(byCEL(clusterv1beta1.ClusterPredicate{},

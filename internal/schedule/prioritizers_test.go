@@ -79,7 +79,6 @@ func foreign(n int, clusters ...string) *clusterv1beta1.PlacementDecision {
 }
 
 func TestScoresOfPrioritizers(t *testing.T) {
-	t.Parallel()
 	with := func(of ...func(*schedule.Scheduler)) []func(*schedule.Scheduler) { return of }
 	decision := func(d *clusterv1beta1.PlacementDecision) func(*schedule.Scheduler) {
 		return func(s *schedule.Scheduler) { s.SetDecision(d) }
@@ -208,7 +207,6 @@ func TestScoresOfPrioritizers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := fleet(3)
 			for _, one := range tc.given {
 				one(s)
@@ -225,7 +223,6 @@ func TestScoresOfPrioritizers(t *testing.T) {
 }
 
 func TestExpiredScoresAreToldOfAndWake(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), PrioritizerPolicy: policy(exact, addOn("test", "score", 1))}))
 	s.SetScore(scoreOf("c2", "test", 40, &metav1.Time{Time: now.Add(time.Minute)}))
@@ -249,7 +246,6 @@ func TestExpiredScoresAreToldOfAndWake(t *testing.T) {
 }
 
 func TestSelectionByScore(t *testing.T) {
-	t.Parallel()
 	memory := []string{"100", "50", "0"}
 	for name, tc := range map[string]struct {
 		clusters  int
@@ -339,7 +335,6 @@ func TestSelectionByScore(t *testing.T) {
 		"none wanted": {clusters: 3, wanted: 0, selected: []string{}, totals: []int64{100, 100, 100}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := fleet(0)
 			for i := range tc.clusters {
 				s.SetCluster(clusterOf(fmt.Sprint("c", i+1), amounts(clusterv1.ResourceMemory, memory[i])))
@@ -375,7 +370,6 @@ func own(clusters ...string) []*clusterv1beta1.PlacementDecision {
 
 // If every cluster is selected, no score is computed unless a caller asks for it.
 func TestScoresAreComputedWhereTheyMatter(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{}))
 	s.Decide(key, now)

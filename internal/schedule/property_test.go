@@ -390,7 +390,6 @@ func readsBalance(p *clusterv1beta1.Placement) bool {
 func TestHistoriesEndAsFromScratch(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
 			w, s := newWorld(seed), schedule.New()
 			before := map[schedule.Key]schedule.Result{}
 			at := now

@@ -77,7 +77,6 @@ func names(r schedule.Result) []string {
 func number(n int32) *int32 { return &n }
 
 func TestAPlacementSelectsSoManyClustersOfItsSets(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(2)}))
 	require.Equal(t, []schedule.Key{key}, s.Take())

@@ -30,7 +30,6 @@ func selecting(name string, selector *metav1.LabelSelector) *clusterv1beta2.Mana
 }
 
 func TestCandidatesComeFromBoundSets(t *testing.T) {
-	t.Parallel()
 	const (
 		noBinding = "NoManagedClusterSetBindings"
 		noSet     = "NoIntersection"
@@ -114,7 +113,6 @@ func TestCandidatesComeFromBoundSets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := schedule.New()
 			for _, c := range []*clusterv1.ManagedCluster{
 				clusterOf("a2", inSet("a")), clusterOf("a1", inSet("a")), clusterOf("b1", inSet("b"), labelled("vendor", "openShift")),
@@ -152,7 +150,6 @@ func bound(names ...string) []*clusterv1beta2.ManagedClusterSetBinding {
 }
 
 func TestMessagesNameTheSets(t *testing.T) {
-	t.Parallel()
 	s := schedule.New()
 	s.SetClusterSet(setOf("b"))
 	s.SetClusterSet(setOf("a"))
@@ -167,7 +164,6 @@ func TestMessagesNameTheSets(t *testing.T) {
 
 // A set that becomes invalid removes no cluster from the decisions, and is reported.
 func TestAMalformedSetKeepsWhatIsSelected(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{}))
 	s.SetDecision(decisionOf(key, 1, "c1", "c2"))

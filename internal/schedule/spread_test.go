@@ -26,7 +26,6 @@ func spreadBy(
 
 // Clusters a1 to a4 in zone a are better than b1 in zone b, and x1 has no zone.
 func TestSpread(t *testing.T) {
-	t.Parallel()
 	label := clusterv1beta1.TopologyKeyTypeLabel
 	claim := clusterv1beta1.TopologyKeyTypeClaim
 	for name, tc := range map[string]struct {
@@ -81,7 +80,6 @@ func TestSpread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := fleet(0)
 			for i, one := range []string{"a1", "a2", "a3", "a4", "b1", "x1"} {
 				c := clusterOf(one)

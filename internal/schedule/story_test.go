@@ -30,7 +30,6 @@ func settled(s *schedule.Scheduler) []string {
 }
 
 func TestTaintsLeaveTheOthersIn(t *testing.T) {
-	t.Parallel()
 	s := fleet(0)
 	s.SetCluster(clusterOf("c1", tainted(clusterv1.Taint{Key: "key1", Value: "value1", Effect: noSelect})))
 	s.SetCluster(clusterOf("c2", tainted(clusterv1.Taint{Key: "key2", Value: "value2", Effect: noSelect})))
@@ -66,7 +65,6 @@ func TestTaintsLeaveTheOthersIn(t *testing.T) {
 
 // Groups of two with a named one, while clusters come and go.
 func TestGroupsFollowTheirClusters(t *testing.T) {
-	t.Parallel()
 	s := fleet(0)
 	canary := labelled("canary", "true")
 	for _, name := range []string{"c1", "c2"} {
@@ -100,7 +98,6 @@ func machines() *schedule.Scheduler {
 }
 
 func TestRanksFollowResourcesAndDecisions(t *testing.T) {
-	t.Parallel()
 	two := func(p clusterv1beta1.PrioritizerPolicy) *clusterv1beta1.Placement {
 		return placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(2), PrioritizerPolicy: p})
 	}
@@ -128,7 +125,6 @@ func TestRanksFollowResourcesAndDecisions(t *testing.T) {
 }
 
 func TestRanksFollowScores(t *testing.T) {
-	t.Parallel()
 	s := machines()
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{
 		NumberOfClusters:  number(2),

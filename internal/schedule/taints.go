@@ -5,6 +5,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,14 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
+
+// ToleratesForGood reports whether a placement keeps clusters with this taint, however long
+// they have it.
+func ToleratesForGood(p *clusterv1beta1.Placement, taint *clusterv1.Taint) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(t clusterv1beta1.Toleration) bool {
+		return t.TolerationSeconds == nil && tolerates(&t, taint)
+	})
+}
 
 // tolerates reports whether a toleration matches a taint, regardless of its time.
 func tolerates(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {

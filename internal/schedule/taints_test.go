@@ -44,7 +44,6 @@ func tainted(taints ...clusterv1.Taint) func(*clusterv1.ManagedCluster) {
 }
 
 func TestTaintsAndTolerations(t *testing.T) {
-	t.Parallel()
 	type toleration = clusterv1beta1.Toleration
 	taint := func(effect clusterv1.TaintEffect) []clusterv1.Taint {
 		return []clusterv1.Taint{{Key: "key1", Value: "value1", Effect: effect}}
@@ -197,7 +196,6 @@ func TestTaintsAndTolerations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := fleet(0)
 			s.SetCluster(clusterOf("c1", tainted(tc.taints...)))
 			s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{Tolerations: tc.tolerations}))
@@ -231,7 +229,6 @@ func seconds(n int64) *int64 { return &n }
 // A toleration of ten seconds holds while the taint is younger, and the placement is
 // decided again when the first toleration ends.
 func TestTolerationsEnd(t *testing.T) {
-	t.Parallel()
 	s := fleet(0)
 	for i, age := range []int{8, 9, 10} {
 		s.SetCluster(clusterOf(fmt.Sprintf("c%d", i+1), tainted(aged([]clusterv1.Taint{{
@@ -261,7 +258,6 @@ func TestTolerationsEnd(t *testing.T) {
 
 // PreferNoSelect without toleration ranks after all others, whatever the score.
 func TestPreferNoSelectIsLast(t *testing.T) {
-	t.Parallel()
 	s := fleet(3)
 	s.SetCluster(clusterOf("c1", tainted(clusterv1.Taint{Key: "k", Effect: prefer})))
 	s.SetDecision(decisionOf(key, 1, "c1")) // Steady is for it
@@ -283,7 +279,6 @@ func TestPreferNoSelectIsLast(t *testing.T) {
 // Two taints on three clusters: reasons name the taints, with how many clusters each
 // keeps out.
 func TestTheReasonNamesTaints(t *testing.T) {
-	t.Parallel()
 	s := fleet(0)
 	s.SetCluster(clusterOf("c1", tainted(clusterv1.Taint{Key: "away", Effect: noSelect})))
 	s.SetCluster(clusterOf("c2", tainted(clusterv1.Taint{Key: "away", Effect: noSelect}, clusterv1.Taint{Key: "soft", Effect: prefer})))

@@ -16,7 +16,6 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	t.Parallel()
 	type spec = clusterv1beta1.PlacementSpec
 	var none clusterv1beta1.ClusterPredicate
 	operator := none
@@ -171,7 +170,6 @@ func TestValidate(t *testing.T) {
 		"weight 0 of nobody is fine": {config(builtIn("Spread", 0)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := placementOf(tc.spec)
 			problems := schedule.Validate(p)
 			s := fleet(1)

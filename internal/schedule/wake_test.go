@@ -47,7 +47,6 @@ func woken(s *schedule.Scheduler) []string {
 }
 
 func TestSetsAndBindingsWakeThePlacementsThatUseThem(t *testing.T) {
-	t.Parallel()
 	badSet := selecting("v", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "k", Operator: "Odd"},
 	}})
@@ -93,7 +92,6 @@ func TestSetsAndBindingsWakeThePlacementsThatUseThem(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			s := offices()
 			tc.change(s)
 			require.Equal(t, tc.want, woken(s))
@@ -102,7 +100,6 @@ func TestSetsAndBindingsWakeThePlacementsThatUseThem(t *testing.T) {
 }
 
 func TestClustersWakeThePlacementsOfTheirSets(t *testing.T) {
-	t.Parallel()
 	everywhere := []string{"n1/any", "n1/of-a", "n1/of-g", "n1/of-v", "n2/any", "n2/of-a"}
 	inA := []string{"n1/any", "n1/of-a", "n1/of-g", "n2/any", "n2/of-a"}
 	for what, tc := range map[string]struct {
@@ -137,7 +134,6 @@ func TestClustersWakeThePlacementsOfTheirSets(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel()
 			s := offices()
 			tc.change(s)
 			require.Equal(t, tc.want, woken(s))
@@ -149,7 +145,6 @@ func deleting(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &metav1.Time{
 
 // A score wakes the placements that name its resource and can select its cluster.
 func TestScoresWakeThePlacementsThatReadThem(t *testing.T) {
-	t.Parallel()
 	s := offices()
 	s.SetBinding(bindingOf("n3", "v"))
 	for _, namespace := range []string{"n1", "n2", "n3"} {

@@ -66,7 +66,10 @@ func (r *Run) TimedOut(ctx context.Context, err error, subject string, find func
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DiagnosisTimeout)
 	defer cancel()
-	b := find(ctx)
+	var b *Blocker
+	if find != nil {
+		b = find(ctx)
+	}
 	if b == nil {
 		b = &Blocker{Cause: "nothing was reported"}
 	}

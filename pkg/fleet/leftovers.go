@@ -12,7 +12,7 @@ import (
 // InventoryKinds are the kinds that an installation consists of.
 var InventoryKinds = []schema.GroupVersionResource{
 	Namespaces, Definitions, ClusterRoles, ClusterBindings, ValidatingHooks, MutatingHooks,
-	Roles, RoleBindings, ServiceAccounts, Secrets, ConfigMaps, coreServices, Deployments,
+	Roles, RoleBindings, ServiceAccounts, Secrets, ConfigMaps, Services, Deployments,
 }
 
 // Leftovers names the objects that still carry an inventory label.

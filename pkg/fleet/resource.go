@@ -8,10 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	permissionv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/rbac/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
@@ -35,11 +37,16 @@ var (
 	PlacementScores  = clusterv1alpha1.GroupVersion.WithResource("addonplacementscores")
 	ReplicaSets      = workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets")
 
+	ManagedAccounts    = authenticationv1beta1.GroupVersion.WithResource("managedserviceaccounts")
+	ClusterPermissions = permissionv1alpha1.GroupVersion.WithResource(permissionv1alpha1.ResourceClusterPermissions)
+
 	Namespaces      = core("namespaces")
 	Secrets         = core("secrets")
 	ConfigMaps      = core("configmaps")
 	Pods            = core("pods")
+	Events          = core("events")
 	ServiceAccounts = core("serviceaccounts")
+	Services        = core("services")
 
 	Deployments      = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	Leases           = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
@@ -47,6 +54,7 @@ var (
 	Definitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	SelfReviews      = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 	SubjectReviews   = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	APIServices      = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	AccessReviews    = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 	ValidatingHooks  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 	MutatingHooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
@@ -54,7 +62,6 @@ var (
 	ClusterBindings  = rbac("clusterrolebindings")
 	Roles            = rbac("roles")
 	RoleBindings     = rbac("rolebindings")
-	coreServices     = core("services")
 	clusterGroupPath = "/apis/" + clusterv1.GroupVersion.String()
 )
 

@@ -5,13 +5,15 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Right is what a caller may do with a kind of objects, in a namespace or everywhere.
+// Right is what a caller may do with a kind of objects, in a namespace or everywhere. The
+// resource may have a subresource: "serviceaccounts/token".
 type Right struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
@@ -23,9 +25,10 @@ type Right struct {
 func MissingRights(ctx context.Context, c *Cluster, rights []Right) ([]string, error) {
 	var out []string
 	for _, right := range rights {
+		resource, part, _ := strings.Cut(right.Resource.Resource, "/")
 		for _, verb := range right.Verbs {
 			review := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resourceAttributes": map[string]any{
-				"group": right.Resource.Group, "resource": right.Resource.Resource, "namespace": right.Namespace, "verb": verb,
+				"group": right.Resource.Group, "resource": resource, "subresource": part, "namespace": right.Namespace, "verb": verb,
 			}}}}
 			review.SetGroupVersionKind(AccessReviews.GroupVersion().WithKind("SelfSubjectAccessReview"))
 			answer, err := c.Client.Resource(AccessReviews).Create(ctx, review, metav1.CreateOptions{})

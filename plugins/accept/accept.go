@@ -61,6 +61,8 @@ func New(f *options.Factory) *cobra.Command {
 	flags.Lookup("cluster").Hidden = true
 	options.Hidden(flags, "clusters", "cluster")
 	options.Hidden(flags, "requesters", "requester")
+	options.Apart(flags, "show", "deny", "replace", "requester", "wait", "dry-run")
+	options.Apart(flags, "deny", "requester", "wait")
 	return cmd
 }
 
@@ -146,7 +148,7 @@ func outcome(a accept.Cluster) string {
 	if a.Action == fleet.Unchanged {
 		return string(fleet.Unchanged)
 	}
-	if a.Message == "accepted" || a.Message == "denied" {
+	if a.Message == "accepted" || strings.HasPrefix(a.Message, "denied") {
 		return a.Message
 	}
 	return fmt.Sprintf("%s (%s)", a.Action, a.Message)

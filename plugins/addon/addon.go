@@ -31,6 +31,7 @@ func New(f *options.Factory) *cobra.Command {
 // ListOptions are the flags of addon list.
 type ListOptions struct {
 	options.Listing
+	options.Targets
 	// Names limits the list to these add-ons.
 	Names []string
 
@@ -43,18 +44,26 @@ func newList(f *options.Factory) *cobra.Command {
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List add-ons and the number of clusters they run on",
 		Args: options.Args(0, -1, "the name of an add-on"),
 		Long: options.Long(`
-		List the add-ons of the hub of --context, how each is installed, and on how many clusters
-		it is enabled, available or unavailable.`),
+		List the add-ons of the hub of --context, how each is installed, and on how many clusters,
+		or how many of those that -c, --clusterset or --placement name,
+		it is enabled, available or unavailable: those that do not work somewhere come first.
+		--sort-by sorts them otherwise.
+
+		A rollout of configurations to the clusters of placements has a bar: # are the clusters
+		that are done, > those that have them and have not succeeded yet, ! those that failed or
+		did not succeed in time, and . those that wait for their turn.`),
 		Example: options.Example(`
 		kubectl ocm addon list --context hub
-		kubectl ocm addon list -o wide --context hub`),
+		kubectl ocm addon list -o wide --context hub
+		kubectl ocm addon list --clusterset prod --context hub`),
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
-			return f.Do(cmd, func() error { return cmp.Or(o.CheckSelector(), o.Check()) }, o.Run)
+			return f.Do(cmd, func() error { return cmp.Or(o.CheckSelector(), o.Targets.Check(false), o.Listing.Check()) }, o.Run)
 		},
 	}
-	o.AddFlags(cmd.Flags())
+	o.Listing.AddFlags(cmd.Flags())
+	o.AddListFlags(cmd, complete.Targets(f))
 	cmd.Flags().Lookup("all-namespaces").Usage = "all clusters, which is the default"
 	return cmd
 }
@@ -62,7 +71,7 @@ func newList(f *options.Factory) *cobra.Command {
 // Run prints the add-ons.
 func (o *ListOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		found, err := addon.List(ctx, addon.ListOptions{Hub: hub, Names: o.Names, Selector: o.Selector})
+		found, err := addon.List(ctx, addon.ListOptions{Hub: hub, Names: o.Names, Selector: o.Listing.Selector, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
@@ -77,15 +86,31 @@ func (o *ListOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 
 func (o *ListOptions) listed(found []addon.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Heads: []string{
-		"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
+	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Least: []string{"AGE", "VERSION", "DISPLAY"}, Heads: []string{
+		"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "ROLLOUT", "WHEN", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
 	for i := range found {
 		a := &found[i]
+		bar, when := "-", "-"
+		if a.Rollout != nil {
+			bar, when = ui.Bar(*a.Rollout), ui.When(*a.Rollout, now)
+		}
+		out.Ranks = append(out.Ranks, rank(a))
 		out.Add("clustermanagementaddon."+addonv1alpha1.GroupName+"/"+a.Name, a.Labels, a.Name, a.DisplayName, a.Install,
-			strconv.Itoa(a.Enabled), strconv.Itoa(a.Available), strconv.Itoa(a.Unavailable), a.Version, ui.Age(a.Created, now), strconv.Itoa(a.Degraded),
+			strconv.Itoa(a.Enabled), strconv.Itoa(a.Available), strconv.Itoa(a.Unavailable), bar, when, a.Version, ui.Age(a.Created, now), strconv.Itoa(a.Degraded),
 			strings.Join(a.Configs, ","), a.Lifecycle, strings.Join(a.Registrations, ","))
 	}
 	return out
+}
+
+// rank returns how urgent an add-on is.
+func rank(a *addon.Info) options.Rank {
+	switch {
+	case a.Unavailable > 0:
+		return options.Failing
+	case a.Available == a.Enabled && a.Degraded == 0:
+		return options.Well
+	}
+	return options.Pending
 }
 
 // StatusOptions are the flags of addon status.

@@ -29,6 +29,7 @@ func TestWhatIsPrintedOfAddOns(t *testing.T) {
 		"list":                   "addon list",
 		"list-wide":              "addon list -o wide",
 		"list-json":              "addon list metrics -o json",
+		"list-cluster":           "addon list -c cluster1",
 		"list-label":             "addon list -l team=sre -o name",
 		"list-missing":           "addon list nosuch",
 		"list-wrong":             "addon list -l team=",

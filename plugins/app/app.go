@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/accept"
@@ -24,11 +26,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/completion"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/dev"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/join"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/proxy"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/report"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/unjoin"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/version"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/work"
@@ -53,10 +58,10 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	if name == completer {
 		words = append([]string{cobra.ShellCompRequestCmd}, words...)
 	}
-	words, note := rewrite(words)
+	words, note := translate(words)
 	u := &ui.UI{Streams: s, Program: program(name), Color: "auto", Interrupted: ctx.Done()}
 	f := options.NewFactory(u)
-	root := tree(f, note)
+	root := tree(f, note, words)
 	root.SetArgs(words)
 	err := f.Guard(ctx, root.ExecuteContext(ctx))
 	naming.Suggest(ctx, err)
@@ -64,7 +69,7 @@ func Run(ctx context.Context, s Streams, args []string) int {
 }
 
 // Root builds the command tree.
-func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u), "") }
+func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u), "", nil) }
 
 // Documented builds the command tree as the reference documents it: called through
 // kubectl, and identical on every machine.
@@ -72,8 +77,8 @@ func Documented() *cobra.Command {
 	return Root(&ui.UI{Streams: Streams{Getenv: func(string) string { return "" }}, Program: "kubectl ocm"})
 }
 
-// tree builds the command tree; note, unless empty, is printed before a command runs.
-func tree(f *options.Factory, note string) *cobra.Command {
+// tree builds the command tree for a command line; note, unless empty, is printed before a command runs.
+func tree(f *options.Factory, note string, typed []string) *cobra.Command {
 	u := f.UI
 	root := options.Group(&cobra.Command{
 		Use:   "kubectl-ocm",
@@ -89,10 +94,16 @@ func tree(f *options.Factory, note string) *cobra.Command {
 		DisableAutoGenTag: true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: u.Program},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			quietLibraries(cmd.Flags())
+			if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
+				return nil // what is being typed is not whole yet
+			}
+			if err := cmp.Or(options.CheckInput(cmd, args, typed), checkWords(cmd)); err != nil {
+				return err
+			}
 			if note != "" {
-				u.Note("%s", note)
+				u.Note("%s", u.Own(note))
 			}
 			return f.Check()
 		},
@@ -105,8 +116,12 @@ func tree(f *options.Factory, note string) *cobra.Command {
 	logFlags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "fleet", Title: "Fleet:"}, &cobra.Group{ID: "use", Title: "Use:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
-	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f), addon.New(f))
-	add(root, "other", check.New(f), version.New(f), completion.New(f))
+	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f), addon.New(f), proxy.New(f))
+	add(root, "other", check.New(f), report.New(f), dev.New(f), version.New(f), completion.New(f))
+	root.AddCommand(moved()...)
+	add(root, "other", newOptions(u, root.PersistentFlags()))
+	root.SetUsageTemplate(usage(root.UsageTemplate(), u))
+	completeValues(root, f)
 	root.SetHelpCommandGroupID("other")
 	return root
 }
@@ -124,6 +139,17 @@ func flagError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	e := &fleet.Error{Kind: fleet.Usage, Message: err.Error(), Fix: fleet.Advice(cmd.CommandPath() + " --help"), Err: err}
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		f := wrong.GetFlag()
+		e.Message = fmt.Sprintf("wrong value %q for --%s", excerpt.Of(wrong.GetValue(), maxShown), f.Name)
+		if like, known := examples[f.Value.Type()]; known {
+			e.Fix = fleet.Advice(strings.ReplaceAll(like, "NAME", f.Name))
+		} else {
+			e.Cause = wrong.Unwrap().Error()
+		}
+		return e
+	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -136,6 +162,18 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return e
+}
+
+// maxShown is how much of a wrong value is shown, in bytes.
+const maxShown = 60
+
+// examples are values of flags by the type of the flag, whose own errors are those of a parser.
+var examples = map[string]string{
+	"bool":           "--NAME=true, --NAME=false, or just --NAME",
+	"duration":       "for example --NAME 90s or --NAME 5m",
+	"int":            "a whole number, for example --NAME 2",
+	"int32":          "a whole number, for example --NAME 2",
+	"stringToString": "for example --NAME env=prod",
 }
 
 // logFlags adds -v, the log level of the client libraries, and hides the other klog flags.
@@ -170,26 +208,4 @@ func program(name string) string {
 		return "kubectl ocm"
 	}
 	return name
-}
-
-// formerly maps the commands of clusteradm to ours.
-var formerly = []struct{ old, now string }{
-	{"init", "hub init"}, {"clean", "hub clean"}, {"get token", "hub token create"}, {"delete token", "hub token revoke"},
-	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
-	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
-	{"get clustersets", "clusterset list"}, {"create clusterset", "clusterset create"}, {"delete clusterset", "clusterset delete"},
-	{"clusterset set", "clusterset add"}, {"get addons", "addon list"}, {"get addon", "addon list"},
-	{"get placements", "placement list"}, {"create placement", "placement create"},
-}
-
-// rewrite replaces an old spelling of a command, and returns the note to print about it.
-func rewrite(words []string) (now []string, note string) {
-	for _, f := range formerly {
-		old := strings.Fields(f.old)
-		if len(words) < len(old) || strings.Join(words[:len(old)], " ") != f.old {
-			continue
-		}
-		return append(strings.Fields(f.now), words[len(old):]...), fmt.Sprintf("note: %q is now %q", f.old, f.now)
-	}
-	return words, ""
 }

@@ -24,6 +24,10 @@ var lines = map[string][]string{
 	"hub clean":            {"--context", "hub", "--force", "--yes"},
 	"join":                 {"cluster4", "--context", "spoke", "--hub-context", "hub", "--accept"},
 	"accept":               {"cluster1", "--context", "hub"},
+	"cluster label":        {"cluster1", "env=test", "tier-", "--overwrite", "--context", "hub"},
+	"cluster taint":        {"cluster1", "gpu=true:NoSelect", "--context", "hub"},
+	"cluster cordon":       {"cluster1", "--context", "hub"},
+	"cluster uncordon":     {"cluster1", "--context", "hub"},
 	"cluster deny":         {"cluster1", "cluster2", "--context", "hub", "--yes"},
 	"cluster remove":       {"cluster3", "--context", "hub", "--yes", "--force"},
 	"clusterset create":    {"test", "--context", "hub"},
@@ -42,6 +46,8 @@ var lines = map[string][]string{
 	"addon resume":         {"fleetd", "--context", "hub"},
 	"addon create":         {"other", "-f", "-", "--registration", "csr", "--context", "hub"},
 	"addon delete":         {"hello", "--context", "hub", "--yes"},
+	"dev up":               {"--clusters", "3"},
+	"dev down":             {},
 	"completion install":   {"--dir", "."},
 	"completion uninstall": {"--dir", "."},
 }
@@ -119,11 +125,16 @@ func TestJSONIsAllThatIsPrinted(t *testing.T) {
 	all["work apply"] = []string{"hello", "-f", "-", "-c", "cluster1", "--context", "hub"}
 	all["hub token"] = lines["hub token"]
 	all["work tree"] = []string{"web", "--context", "hub"}
+	all["work tree --all"] = []string{"--context", "hub"}
 	all["placement list"] = []string{"--context", "hub"}
 	all["placement explain"] = []string{"shop/web", "--context", "hub"}
+	all["cluster get"] = []string{"cluster1", "--context", "hub"}
+	all["cluster tree"] = []string{"cluster1", "cluster2", "--context", "hub"}
 	all["addon list"] = []string{"--context", "hub"}
 	all["addon status"] = []string{"hello", "--context", "hub"}
 	all["work wait"] = []string{"web", "-c", "cluster1", "--context", "hub"}
+	all["report"] = []string{"--context", "hub"}
+	all["dev status"] = nil
 	all["work list --sets"] = []string{"--context", "hub"}
 	for path, flags := range all {
 		t.Run(path, func(t *testing.T) {

@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
 
 // newPlacement is a placement that the hub does not have.
@@ -26,6 +28,9 @@ spec:
 func TestWhatIsPrintedOfExplanations(t *testing.T) {
 	compareLines(t, newPlacement, map[string]string{
 		"explain":                  "placement explain web --context hub",
+		"explain-wide":             "placement explain web -o wide --context hub",
+		"explain-wide-predicates":  "placement explain gpu -o wide --context hub",
+		"explain-wide-spread":      "placement explain groups -o wide --context hub",
 		"explain-drift":            "placement explain default/drifted --context hub",
 		"explain-predicates":       "placement explain gpu --context hub",
 		"explain-groups":           "placement explain groups --context hub",
@@ -59,6 +64,42 @@ func TestWhatIsPrintedOfExplanations(t *testing.T) {
 		"help-simulate":            "placement simulate --help",
 		"explain-surplus-argument": "placement explain web more --context hub",
 	}, "explain", "simulate-without", "simulate-same")
+}
+
+// In a large fleet, clusters that differ in nothing but names and numbers share one row with the
+// range of their scores; -o wide shows every cluster.
+func TestEqualClustersShareARow(t *testing.T) {
+	s := newPlacementsScene(t)
+	text, err := os.ReadFile("testdata/placements.yaml")
+	require.NoError(t, err)
+	var more strings.Builder
+	for i := range 400 {
+		region := []string{"apac", "eu"}[i%2]
+		fmt.Fprintf(&more, "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\n"+
+			"metadata: {name: edge%03d, labels: {cluster.open-cluster-management.io/clusterset: prod, region: %s}}\n"+
+			"spec: {hubAcceptsClient: true}\nstatus: {capacity: {cpu: \"8\"}, allocatable: {cpu: \"%d\"}}\n", i, region, i%8)
+	}
+	s.hub = apitest.New(t, created, string(text)+more.String())
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub}))
+	words := []string{"placement", "explain", "web", "-n", "default", "--context", "hub"}
+	for suffix, width := range map[string]int{"-80": 80, "-200": 200} {
+		s.width = width
+		goldentest.Compare(t, "golden/placement-explain-many"+suffix, transcript(words, s.run(words...)))
+	}
+	require.Regexp(t, `(?m)^cluster2, \.\. +202 +no +✓ +✗ `, s.run(words...).out)
+	wide := s.run(append(words, "-o", "wide")...).out
+	for i := range 400 {
+		require.Contains(t, wide, fmt.Sprintf("\nedge%03d ", i))
+	}
+}
+
+// Without UTF-8, the marks are words.
+func TestTheMarksOfAnExplanationInPlainLetters(t *testing.T) {
+	s := newPlacementsScene(t)
+	s.env["LANG"] = "C"
+	got := s.run("placement", "explain", "web", "-n", "default", "--context", "hub").out
+	require.Regexp(t, `(?m)^cluster3 +no +\[ok\] +\[ok\] +\[FAIL\] `, got)
+	require.Regexp(t, `(?m)^cluster6 +no +\[FAIL\] +\[skip\] `, got)
 }
 
 // A simulated cluster joins the set that it would get on the hub: default, unless it

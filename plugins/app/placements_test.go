@@ -19,12 +19,7 @@ import (
 // select from.
 func newPlacementsScene(t *testing.T) *scene {
 	t.Helper()
-	s := newScene(t)
-	text, err := os.ReadFile("testdata/placements.yaml")
-	require.NoError(t, err)
-	s.hub = apitest.New(t, created, string(text))
-	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
-	return s
+	return newSceneOf(t, "placements")
 }
 
 // compareLines runs each line on that hub and compares the output with a golden file.
@@ -209,11 +204,11 @@ func TestPlacementsThatCannotBeMade(t *testing.T) {
 		"a long name":                {strings.Repeat("a", 64), "cannot be the name", "63"},
 		"no name":                    {"", "the name of the placement is missing", "--help"},
 		"a negative count":           {"x --count -1", "spec.numberOfClusters", "0 or more"},
-		"a count that is none":       {"x --count two", `"two"`, "--help"},
+		"a count that is none":       {"x --count two", `"two"`, "--count 2"},
 		"a selector":                 {"x --label-selectors a_in", "--label-selectors", "region=eu"},
-		"a selector of everything":   {"x --label-selectors=", "--label-selectors", "region=eu"},
+		"a selector of everything":   {"x --label-selectors=", "--label-selectors", "leave --label-selectors out"},
 		"a claim":                    {"x --claim-selectors =a", "--claim-selectors", "aws"},
-		"no expression":              {"x --cel=", "--cel", "managedCluster"},
+		"no expression":              {"x --cel=", "--cel", "leave --cel out"},
 		"an expression":              {"x --cel nonsense(", "celExpressions[0]", "true or false"},
 		"an expression with no bool": {"x --cel 1+1", "celExpressions[0]", "true or false"},
 		"a prioritizer":              {"x --prioritizer Spread", `no prioritizer "Spread"`, "Balance, Steady"},

@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -17,9 +18,15 @@ import (
 // of testdata.
 func newWorksScene(t *testing.T, more ...string) *scene {
 	t.Helper()
+	return newSceneOf(t, append([]string{"fleet", "works"}, more...)...)
+}
+
+// newSceneOf returns a scene whose hub has the objects of these files of testdata.
+func newSceneOf(t *testing.T, files ...string) *scene {
+	t.Helper()
 	s := newScene(t)
 	var documents []string
-	for _, name := range append([]string{"fleet", "works"}, more...) {
+	for _, name := range files {
 		text, err := os.ReadFile("testdata/" + name + ".yaml")
 		require.NoError(t, err)
 		documents = append(documents, string(text))
@@ -37,6 +44,15 @@ func TestWhatIsPrintedOfWorks(t *testing.T) {
 		"work-tree-json":          "work tree batch --context hub -o json",
 		"work-tree-missing":       "work tree nosuch --context hub",
 		"work-tree-sorted":        "work tree batch web --context hub --sort-by name",
+		"work-tree-all":           "work tree --all --context hub",
+		"work-tree-all-wide":      "work tree --all -o wide --context hub",
+		"work-tree-all-named":     "work tree batch --all --context hub",
+		"work-tree-all-missing":   "work tree nosuch --all --context hub",
+		"work-tree-all-json":      "work tree --all --context hub -o json",
+		"work-tree-all-color":     "work tree --all --context hub --color always",
+		"work-tree-all-sorted":    "work tree --all --context hub --sort-by state",
+		"work-tree-nothing":       "work tree --context hub",
+		"work-tree-help":          "work tree --help",
 		"work-sets-list":          "work list --sets --context hub",
 		"work-sets-list-wide":     "work list --sets --context hub -o wide",
 		"work-sets-namespace":     "work list --sets shop -n apps --context hub -o json",
@@ -70,7 +86,7 @@ func TestWhatIsPrintedOfWorks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			words := strings.Fields(line)
 			widths := map[string]int{"": 0}
-			if name == "work-tree" || strings.HasPrefix(name, "work-sets-list") {
+			if name == "work-tree" || name == "work-tree-all" || strings.HasPrefix(name, "work-sets-list") {
 				widths = map[string]int{"": 0, "-80": 80, "-200": 200}
 			}
 			for suffix, width := range widths {
@@ -98,6 +114,63 @@ func TestAPlacementOnAHubThatRollsNothingOut(t *testing.T) {
 	got = s.runIn(manifest, "work", "apply", "hello", "-f", "-", "--placement", "apps/everywhere", "--rollout", "all", "--context", "hub")
 	require.Equal(t, 6, got.code)
 	require.Contains(t, got.err, "hub init --feature-gates ManifestWorkReplicaSet=true")
+}
+
+// manyWorks returns a fleet of n clusters, each with one work: of every ten one fails, one is under
+// way, one has none and one does not report.
+func manyWorks(n int) string {
+	var out strings.Builder
+	for i := range n {
+		available, applied := "True", "True"
+		switch i % 10 {
+		case 0:
+			applied = "False"
+		case 1:
+			applied = ""
+		case 2:
+			available = "Unknown"
+		}
+		fmt.Fprintf(&out, "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: edge%03d}\n"+
+			"spec: {hubAcceptsClient: true}\nstatus: {conditions: [{type: ManagedClusterJoined, status: \"True\"}, "+
+			"{type: ManagedClusterConditionAvailable, status: %q, lastTransitionTime: %q}]}\n", i, available, created)
+		if available == "True" {
+			fmt.Fprintf(&out, "---\napiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: managed-cluster-lease, namespace: edge%03d}\n"+
+				"spec: {renewTime: \"2026-11-21T11:59:55.000000Z\"}\n", i)
+		}
+		if i%10 == 3 {
+			continue
+		}
+		fmt.Fprintf(&out, "---\napiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: web, namespace: edge%03d, generation: 1}\n"+
+			"spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}]}}\n", i)
+		if applied != "" {
+			fmt.Fprintf(&out, "status: {conditions: [{type: Applied, status: %q, observedGeneration: 1}, "+
+				"{type: Available, status: \"True\", observedGeneration: 1}]}\n", applied)
+		}
+	}
+	return out.String()
+}
+
+// The marks of a large fleet are folded at the width of the terminal, and each cluster has one.
+func TestTheHeatOfALargeFleet(t *testing.T) {
+	s := newScene(t)
+	fleet, err := os.ReadFile("testdata/fleet.yaml")
+	require.NoError(t, err)
+	s.hub = apitest.New(t, created, string(fleet)+manyWorks(300))
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub}))
+	words := []string{"work", "tree", "web", "--all", "--context", "hub"}
+	for suffix, width := range map[string]int{"-80": 80, "-200": 200} {
+		s.width = width
+		got := s.run(words...)
+		goldentest.Compare(t, "golden/work-heat"+suffix, transcript(words, got))
+		for mark, n := range map[string]int{"✗": 30, "…": 30, "✓": 181, "?": 31, "·": 31} {
+			require.Equal(t, n+1, strings.Count(got.out, mark), "one for each cluster, and one in the legend")
+		}
+		for line := range strings.Lines(got.out) {
+			require.LessOrEqual(t, len([]rune(strings.TrimSpace(line))), width)
+		}
+	}
+	s.env["LANG"], s.width = "C", 80
+	goldentest.Compare(t, "golden/work-heat-ascii", transcript(words, s.run(words...)))
 }
 
 // The tree is drawn in ASCII if the terminal does not support UTF-8.

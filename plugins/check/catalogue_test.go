@@ -26,8 +26,11 @@ func TestTheCatalogueHasEveryCode(t *testing.T) {
 		return true
 	})
 	for _, e := range catalogue {
-		require.NotEmpty(t, e.Text, e.Code)
+		for what, text := range map[string]string{"meaning": e.Text, "sign": e.seen(), "fix": e.fix()} {
+			require.NotEmpty(t, text, "the %s of %s", what, e.Code)
+		}
 		have = append(have, e.Code)
 	}
 	require.ElementsMatch(t, want, have)
+	require.Len(t, remedies, len(have))
 }

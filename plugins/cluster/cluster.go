@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
@@ -34,13 +35,16 @@ type ListOptions struct {
 	f *options.Factory
 }
 
+// resource is the prefix of clusters under -o name.
+const resource = "managedcluster." + clusterv1.GroupName + "/"
+
 // states are the values of --status.
 var states = []string{"pending", "pendingaccept", "pendingcsr", "joining", "available", "notavailable", "unknown", "denied", "deleting"}
 
 // New returns the command "cluster".
 func New(f *options.Factory) *cobra.Command {
-	cmd := options.Group(&cobra.Command{Use: "cluster", Short: "Show, deny and remove managed clusters"})
-	cmd.AddCommand(newList(f), newDeny(f), newRemove(f))
+	cmd := options.Group(&cobra.Command{Use: "cluster", Aliases: []string{"clusters"}, Short: "Show, label, taint, deny and remove managed clusters"})
+	cmd.AddCommand(newList(f), newGet(f), newTree(f), newLabel(f), newTaint(f), newCordon(f), newUncordon(f), newDeny(f), newRemove(f))
 	return cmd
 }
 
@@ -48,6 +52,9 @@ func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List the managed clusters of the hub", Args: options.Args(0, -1, "the name of a cluster"),
+		Long: options.Long(`
+		List the managed clusters of the hub of --context: those that do not answer first, then
+		those that wait for something, then those that are well. --sort-by sorts them otherwise.`),
 		Example: options.Example(`
 		kubectl ocm cluster list --context hub
 		kubectl ocm cluster list --clusterset prod --status unknown -o wide --context hub`),
@@ -110,20 +117,32 @@ func (o *ListOptions) named(hub *fleet.Cluster, clusters []cluster.Info) ([]clus
 func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
 	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{
-		Wide: 6, Least: []string{"MEMORY", "CPU"},
+		Wide: 7, Least: []string{"MEMORY", "CPU"},
 		Heads: []string{"NAME", "STATUS", "SET", "VERSION",
-			"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
+			"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION", "TUNNEL"}}}
 	for i := range clusters {
 		c := &clusters[i]
 		seen := ""
 		if c.LastSeen != nil {
 			seen = ui.Age(metav1.NewTime(c.LastSeen.Time), now)
 		}
-		out.Add("managedcluster.cluster.open-cluster-management.io/"+c.Name, c.Labels, c.Name, c.Status, c.Set, c.Version,
+		out.Ranks = append(out.Ranks, rank(c))
+		out.Add(resource+c.Name, c.Labels, c.Name, c.Status, c.Set, c.Version,
 			amount(c.CPU), memory(c.Memory), ui.Ratio(c.AddOns.Good, c.AddOns.Total), ui.Ratio(c.Works.Good, c.Works.Total), seen, ui.Age(c.Created, now),
-			strings.Join(c.URLs, ","), strconv.Itoa(len(c.Labels)), strconv.Itoa(len(c.Claims)), strings.Join(c.Taints, ","), c.Clock, c.AgentVersion)
+			strings.Join(c.URLs, ","), strconv.Itoa(len(c.Labels)), strconv.Itoa(len(c.Claims)), strings.Join(c.Taints, ","), c.Clock, c.AgentVersion, c.Tunnel)
 	}
 	return out
+}
+
+// rank returns how urgent a cluster is.
+func rank(c *cluster.Info) options.Rank {
+	switch {
+	case c.Status == cluster.NotAvailable, c.Status == cluster.Unknown:
+		return options.Failing
+	case c.Status == cluster.Denied, c.Status == cluster.Available && c.AddOns.Good == c.AddOns.Total && c.Works.Good == c.Works.Total:
+		return options.Well
+	}
+	return options.Pending
 }
 
 // amount formats a resource as ALLOCATABLE/CAPACITY.

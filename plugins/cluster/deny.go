@@ -32,7 +32,8 @@ func newDeny(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Stop accepting clusters on the hub of --context, and deny their certificate requests. Their
 		agents lose all rights except to see that, and to remove the works they still have. What is
-		on the clusters stays. "kubectl ocm accept" accepts them again.`),
+		on the clusters stays. A cluster that was never accepted waits for no answer any more. "kubectl ocm accept"
+		accepts them again.`),
 		Example: options.Example(`
 		kubectl ocm cluster deny cluster1 --context hub`),
 		ValidArgsFunction: complete.Clusters(f),
@@ -113,7 +114,7 @@ func (o *DenyOptions) print(result accept.Result) error {
 		case c.Error == nil && c.Action == fleet.Unchanged:
 			u.Say("managedcluster/%s unchanged", c.Cluster)
 		case c.Error == nil:
-			u.Say("managedcluster/%s denied", c.Cluster)
+			u.Say("managedcluster/%s %s", c.Cluster, c.Message)
 		}
 	}
 	return nil

@@ -80,6 +80,9 @@ func (o *RestoreOptions) Run(ctx context.Context) error {
 	if result.Owners > 0 {
 		u.Warn("%s not in the backup: objects that had such an owner have none now", fleet.AreMany(result.Owners, "owner"))
 	}
+	if result.Unchecked > 0 {
+		u.Warn("%s not checked: the restore creates their namespaces first", fleet.AreMany(result.Unchecked, "object"))
+	}
 	if err != nil {
 		return err
 	}

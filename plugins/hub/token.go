@@ -81,6 +81,7 @@ func (o *TokenOptions) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "create a Kubernetes bootstrap token instead of a service account token")
 	flags.StringVar(&o.Print, "print", "join-command", "what to print: join-command, token, bundle or kubeconfig")
 	options.Hidden(flags, "cluster-name", "cluster")
+	options.Apart(flags, "print", "output")
 }
 
 // Validate checks the flags.

@@ -9,6 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
@@ -48,10 +51,45 @@ func (o *Options) readFiles(out *join.Options) error {
 	if strings.ContainsAny(out.Token, " \t\r\n") {
 		return options.Usage("the token contains whitespace", "give the token alone: kubectl ocm hub token --print token")
 	}
+	if o.ManagedKubeconfig != "" {
+		if out.ManagedKubeconfig, err = o.readManaged(); err != nil {
+			return err
+		}
+	}
 	if o.Bundle != "" {
 		return o.readBundle(out)
 	}
 	return nil
+}
+
+// readManaged reads the current context of the managed cluster's kubeconfig, with the content of
+// the files that it names.
+func (o *Options) readManaged() ([]byte, error) {
+	raw, err := o.read("--managed-cluster-kubeconfig", o.ManagedKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	wrong := func(cause string) error {
+		return fleet.Misuse("--managed-cluster-kubeconfig "+o.ManagedKubeconfig+" cannot be used", cause,
+			fleet.Advice("kubectl config view --minify --flatten prints one that can"))
+	}
+	config, err := clientcmd.Load(raw)
+	if err != nil {
+		return nil, wrong("it is not a kubeconfig") // the parser's message may quote a credential
+	}
+	for _, c := range config.Clusters {
+		c.LocationOfOrigin = o.ManagedKubeconfig
+	}
+	for _, user := range config.AuthInfos {
+		user.LocationOfOrigin = o.ManagedKubeconfig
+	}
+	if err := clientcmdapi.MinifyConfig(config); err != nil {
+		return nil, wrong(err.Error())
+	}
+	if err := clientcmdapi.FlattenConfig(config); err != nil {
+		return nil, wrong(err.Error())
+	}
+	return clientcmd.Write(*config)
 }
 
 // readBundle reads address, CA and token from the file in Bundle.

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,9 +52,11 @@ type Options struct {
 	Gates options.Gates
 	// Rights of the agent: default or narrow.
 	Rights string
-	// Mode and Singleton are flags of clusteradm.
+	// Mode says where the agent runs, and Singleton that it is one process.
 	Mode      string
 	Singleton bool
+	// ManagedKubeconfig is the file that leads to the cluster that joins with a hosted agent.
+	ManagedKubeconfig string
 	// Klusterlet is the name of the klusterlet.
 	Klusterlet string
 	// Layout must be compact; split is refused.
@@ -61,6 +65,10 @@ type Options struct {
 	Rejoin bool
 	// Adopt takes the cluster over from another distribution, and Plan shows what that changes.
 	Adopt, Plan bool
+	// Upgrade moves the agent to another release, and changes nothing else.
+	Upgrade bool
+	// BackOut gives an adopted cluster back to the operator that ran its agent before.
+	BackOut bool
 	// Replace takes a name whose agent still reports.
 	Replace bool
 
@@ -78,10 +86,19 @@ func New(f *options.Factory) *cobra.Command {
 
 		If you have a context of the hub, nothing has to be copied. Otherwise give the address and
 		token that "kubectl ocm hub token" prints. Everything that can be checked is checked before
-		anything is written, and the command can be repeated.`),
+		anything is written, and the command can be repeated.
+
+		With --mode hosted, the agent runs on the cluster of --context and manages the one to which
+		--managed-cluster-kubeconfig leads. An operator is installed there unless there is one.
+
+		With --upgrade, the agent that the cluster has moves to the release of this program, or of
+		--version, and keeps everything else. With --back-out, a cluster that --adopt took over goes back
+		to the operator that ran its agent before. Both need neither the hub nor NAME.`),
 		Example: options.Example(`
 		kubectl ocm join cluster1 --context spoke --hub-context hub --accept
-		kubectl ocm join cluster1 --context spoke --hub-apiserver https://hub:6443 --token-file token --hub-ca-hash sha256:...`),
+		kubectl ocm join cluster1 --context spoke --hub-apiserver https://hub:6443 --token-file token --hub-ca-hash sha256:...
+		kubectl ocm join edge --context hosting --hub-context hub --accept --mode hosted --managed-cluster-kubeconfig edge.kubeconfig
+		kubectl ocm join --upgrade --context spoke`),
 		Args: options.Args(0, 1, "the name of the cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(args); err != nil {
@@ -100,6 +117,7 @@ func New(f *options.Factory) *cobra.Command {
 	o.hubFlags(cmd.Flags())
 	o.clusterFlags(cmd.Flags())
 	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(slices.Sorted(maps.Keys(modes)), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -115,6 +133,7 @@ func (o *Options) hubFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ProxyURL, "proxy-url", "", "forward proxy between agent and hub")
 	flags.StringVar(&o.ProxyCAFile, "proxy-ca-file", "", "file with the proxy's CA (PEM)")
 	options.Hidden(flags, "force-internal-endpoint-lookup", "internal-endpoint")
+	options.Apart(flags, "internal-endpoint", "hub-apiserver")
 }
 
 func (o *Options) clusterFlags(flags *pflag.FlagSet) {
@@ -125,15 +144,20 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
 	flags.BoolVar(&o.Rejoin, "rejoin", false, "move the cluster from the hub or name that it has now")
 	flags.BoolVar(&o.Adopt, "adopt", false, "take the cluster over from the agent of another distribution")
-	flags.BoolVar(&o.Plan, "plan", false, "with --adopt: show what happens to each object, and change nothing")
+	flags.BoolVar(&o.Plan, "plan", false, "with --adopt or --back-out: show what happens to each object, and change nothing")
+	flags.BoolVar(&o.BackOut, "back-out", false, "give an adopted cluster back to the operator that ran its agent before")
+	flags.BoolVar(&o.Upgrade, "upgrade", false, "move the agent that the cluster has to another release, and change nothing else")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
 	flags.StringVar(&o.Klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the klusterlet; another name adds an agent for a further hub")
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
-	flags.StringVarP(&o.Mode, "mode", "m", "default", "default")
-	flags.BoolVar(&o.Singleton, "singleton", false, "one agent process; always so here")
-	for _, name := range []string{"cluster-name", "klusterlet-annotation", "mode", "singleton"} {
+	flags.StringVarP(&o.Mode, "mode", "m", "default",
+		"where the agent runs: on the cluster that joins (default, singleton) or elsewhere (hosted, singletonhosted)")
+	flags.StringVar(&o.ManagedKubeconfig, "managed-cluster-kubeconfig", "",
+		"file with an administrator's kubeconfig of the cluster that joins; needs --mode hosted")
+	flags.BoolVar(&o.Singleton, "singleton", false, "one agent process: with --mode hosted, the same as --mode singletonhosted")
+	for _, name := range []string{"cluster-name", "klusterlet-annotation", "singleton"} {
 		flags.Lookup(name).Hidden = true
 	}
 }
@@ -149,7 +173,7 @@ func (o *Options) Complete(args []string) error {
 	case o.Name == "":
 		o.Name = o.Alias
 	}
-	if o.Name == "" {
+	if o.Name == "" && !o.Upgrade && !o.BackOut {
 		return options.Usage("the name of the cluster is missing", "kubectl ocm join NAME --context <its context> --hub-context <the hub's context>")
 	}
 	return nil
@@ -157,6 +181,13 @@ func (o *Options) Complete(args []string) error {
 
 // Validate checks the flags.
 func (o *Options) Validate() error {
+	if o.Upgrade || o.BackOut {
+		return o.validateUpgrade()
+	}
+	return o.validateJoin()
+}
+
+func (o *Options) validateJoin() error {
 	if err := cmp.Or(naming.Check(o.Name), member.CheckKlusterlet(o.Klusterlet)); err != nil {
 		return err
 	}
@@ -177,15 +208,47 @@ func (o *Options) Validate() error {
 		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what join would change")
 	case o.Rights != "default" && o.Rights != "narrow":
 		return options.Usage(fmt.Sprintf("wrong value %q for --agent-rights", o.Rights), "use default or narrow")
-	case !strings.EqualFold(o.Mode, "default"):
-		return options.Usage(fmt.Sprintf("--mode %s is not supported in this release", o.Mode), "leave it out: the agent runs on the cluster that it manages")
 	case o.Layout != "compact":
 		return options.Usage(
 			fmt.Sprintf("--layout %s is not supported in this release", o.Layout),
 			"use --layout compact, the default: it runs the same loops in one process",
 		)
 	}
-	return cmp.Or(gate.Check(o.Gates, gate.Agent), o.Release.Check(), o.Change.Check(o.f.UI))
+	return cmp.Or(o.checkMode(), gate.Check(o.Gates, gate.Agent), o.Release.Check(), o.Change.Check(o.f.UI))
+}
+
+// modes are the values of --mode. The agent on the cluster that joins is one process in either
+// mode, unless an operator there runs it.
+var modes = map[string]operatorv1.InstallMode{
+	"default": "", "singleton": operatorv1.InstallModeSingleton,
+	"hosted": operatorv1.InstallModeHosted, "singletonhosted": operatorv1.InstallModeSingletonHosted,
+}
+
+// mode returns the mode of the Klusterlet.
+func (o *Options) mode() operatorv1.InstallMode {
+	switch mode := modes[strings.ToLower(o.Mode)]; {
+	case o.Singleton && mode.IsHosted():
+		return operatorv1.InstallModeSingletonHosted
+	case o.Singleton:
+		return operatorv1.InstallModeSingleton
+	default:
+		return mode
+	}
+}
+
+func (o *Options) checkMode() error {
+	_, known := modes[strings.ToLower(o.Mode)]
+	switch hosted := o.mode().IsHosted(); {
+	case !known:
+		return options.Usage(fmt.Sprintf("wrong value %q for --mode", o.Mode), "use "+strings.Join(slices.Sorted(maps.Keys(modes)), ", "))
+	case hosted && o.ManagedKubeconfig == "":
+		return options.Usage("--mode "+o.Mode+" needs --managed-cluster-kubeconfig", "name the file with a kubeconfig of the cluster that joins")
+	case !hosted && o.ManagedKubeconfig != "":
+		return options.Usage("--managed-cluster-kubeconfig needs --mode hosted", "add --mode hosted, or leave the file out to join the cluster of --context")
+	case hosted && (o.Adopt || o.Rights == "narrow"):
+		return options.Usage("--mode "+o.Mode+" does not go with --adopt or --agent-rights narrow", "leave these out")
+	}
+	return nil
 }
 
 // Run joins the cluster and prints the state it reached.
@@ -195,7 +258,17 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.Note("cluster: %s", spoke)
+	if o.mode().IsHosted() {
+		u.Note("hosting cluster: %s", spoke)
+	} else {
+		u.Note("cluster: %s", spoke)
+	}
+	switch {
+	case o.Upgrade:
+		return o.upgrade(ctx, spoke)
+	case o.BackOut:
+		return o.backOut(ctx, spoke)
+	}
 	wanted, err := o.joinOptions(spoke)
 	if err != nil {
 		return err
@@ -226,7 +299,8 @@ func (o *Options) Run(ctx context.Context) error {
 // joinOptions returns the options of the library: it reads the files and opens the hub.
 func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
-	out := &join.Options{Name: o.Name, Spoke: spoke, Klusterlet: o.Klusterlet, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
+	out := &join.Options{Name: o.Name, Spoke: spoke, Mode: o.mode(), Klusterlet: o.Klusterlet,
+		Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
 		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Adopt: o.Adopt, Labels: map[string]string{}}
 	for k, v := range o.Labels {
@@ -240,7 +314,7 @@ func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 		if out.Hub, err = o.f.Cluster(o.HubContext); err != nil {
 			return nil, err
 		}
-		if out.Hub.Server() == spoke.Server() && out.Hub.Context != spoke.Context {
+		if out.Hub.Server() == spoke.Server() && out.Hub.Context != spoke.Context && !out.Mode.IsHosted() {
 			o.f.UI.Warn("%s and %s are the same API server: the hub joins itself", out.Hub.Context, spoke.Context)
 		}
 	}

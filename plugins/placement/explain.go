@@ -37,9 +37,16 @@ func newExplain(f *options.Factory) *cobra.Command {
 		Compute on this machine what a placement selects, with the library that the hub uses, and
 		show why each cluster is in or out. The result is compared with the live decision: "same",
 		or + for clusters to be added, - for clusters to be removed, ~ for clusters that change
-		their decision group.`),
+		their decision group.
+
+		The last table has a row for each cluster, those that are not selected first, and a column
+		for each requirement: whether the cluster is in a set, matches each predicate and has only
+		tolerated taints. A cluster that does has a score, the sum of those of the prioritizers
+		times their weights. -o wide adds the reasons. Of many clusters, those with equal marks
+		share one row, unless -o wide is given.`),
 		Example: options.Example(`
 		kubectl ocm placement explain web -n shop --context hub
+		kubectl ocm placement explain shop/web -o wide --context hub
 		kubectl ocm placement explain shop/web -c cluster3 --context hub
 		kubectl ocm placement explain shop/web -o json --context hub`),
 		ValidArgsFunction: complete.Placements(f),

@@ -30,7 +30,7 @@ type sheet struct {
 }
 
 // printAll prints the explanation of all clusters in brief: what is wanted, what is selected
-// and how that differs from the live decision, the steps, and the scores.
+// and how that differs from the live decision, the steps, and the clusters with their scores.
 func (s sheet) printAll() error {
 	e, selected := s.e, ""
 	if len(e.Selected) > 0 {
@@ -44,21 +44,33 @@ func (s sheet) printAll() error {
 			return err
 		}
 	}
-	if scores := s.scores(); len(scores.Rows) > 0 {
+	if table := s.matrix(); len(table.Rows) > 0 {
 		s.u.Say("")
-		hidden := len(scores.Rows) - maxRows
-		if s.wide || hidden < 0 {
-			hidden = 0
-		}
-		scores.Rows = scores.Rows[:len(scores.Rows)-hidden]
-		if err := s.u.Report(scores, s.wide); err != nil {
+		if err := s.printMatrix(table); err != nil {
 			return err
-		}
-		if hidden > 0 {
-			s.u.Say("and %d more: -o wide shows all", hidden)
 		}
 	}
 	s.printRemarks()
+	return nil
+}
+
+// printMatrix prints the table of clusters; unless it is wide, equal rows of a large fleet are folded.
+func (s sheet) printMatrix(t ui.Table) error {
+	clusters, hidden := len(t.Rows), 0
+	if !s.wide && clusters > maxRows {
+		t = fold(t)
+		hidden = max(len(t.Rows)-maxRows, 0)
+		t.Rows = t.Rows[:len(t.Rows)-hidden]
+	}
+	if err := s.u.Report(t, s.wide); err != nil {
+		return err
+	}
+	switch {
+	case hidden > 0:
+		s.u.Say("and %d more rows: -o wide shows all %d clusters", hidden, clusters)
+	case len(t.Rows) < clusters:
+		s.u.Say("%d clusters, equal ones in one row: -o wide shows all", clusters)
+	}
 	return nil
 }
 
@@ -184,18 +196,22 @@ func shortReason(c *schedule.ClusterReport) string {
 		}
 	case schedule.StageTaint:
 		for _, t := range c.Taints {
-			switch {
-			case t.Tolerated:
-			case t.Until != nil:
-				return " (" + shortKey(t.Key) + ", toleration over)"
-			default:
-				return " (" + shortKey(t.Key) + ", no toleration)"
+			if !t.Tolerated {
+				return " (" + taintReason(&t) + ")"
 			}
 		}
 	case schedule.StageRank:
 		return " (" + placement.Ordinal(c.Rank) + ")"
 	}
 	return ""
+}
+
+// taintReason says in a few words why a taint keeps a cluster out.
+func taintReason(t *schedule.TaintReport) string {
+	if t.Until != nil {
+		return shortKey(t.Key) + ", toleration over"
+	}
+	return shortKey(t.Key) + ", no toleration"
 }
 
 // firstMismatch shows what the cluster has in place of the first requirement that does
@@ -223,38 +239,6 @@ func firstMismatch(parts []schedule.PartReport) string {
 // shortKey returns the key without the prefix of this API's group.
 func shortKey(key string) string {
 	return strings.TrimPrefix(key, clusterv1beta1.GroupName+"/")
-}
-
-// scores lists the clusters that passed all filters, best first.
-func (s sheet) scores() ui.Table {
-	t := ui.Table{Heads: []string{"CLUSTER", "SCORE"}}
-	for _, p := range s.e.Report.Prioritizers {
-		t.Heads = append(t.Heads, fmt.Sprintf("%s(%d)", strings.Replace(p.Name, "ResourceAllocatable", "Alloc", 1), p.Weight))
-	}
-	t.Heads = append(t.Heads, "SELECTED")
-	grouped := len(s.e.Groups) > 1
-	if grouped {
-		t.Heads = append(t.Heads, "GROUP")
-	}
-	var ranked []*schedule.ClusterReport
-	for i := range s.e.Clusters {
-		if s.e.Clusters[i].Rank > 0 {
-			ranked = append(ranked, &s.e.Clusters[i])
-		}
-	}
-	slices.SortFunc(ranked, func(a, b *schedule.ClusterReport) int { return a.Rank - b.Rank })
-	for _, c := range ranked {
-		row := []string{c.Name, strconv.FormatInt(*c.Total, 10)}
-		for _, p := range s.e.Report.Prioritizers {
-			row = append(row, strconv.FormatInt(c.Scores[p.Name], 10))
-		}
-		row = append(row, yes(c.Selected))
-		if grouped {
-			row = append(row, group(c))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }
 
 func yes(is bool) string {

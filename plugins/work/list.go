@@ -29,12 +29,21 @@ type ListOptions struct {
 	Sets bool
 
 	f *options.Factory
+	// whole is true if all clusters are asked for by --all.
+	whole bool
 }
 
 func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := o.command(&cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List works and their state", Args: options.Args(0, -1, "the name of a work"),
+		Long: options.Long(`
+		List works and their state: those that failed first, then those under way, then those that
+		are well. --sort-by sorts them otherwise.
+
+		With --sets, list replica sets of works with a bar of each rollout: # are the clusters that
+		are done, > those that have the current template and have not succeeded yet, ! those that
+		did not succeed in time, and . those that wait for their turn.`),
 		Example: options.Example(`
 		kubectl ocm work list --context hub
 		kubectl ocm work list -c cluster1 -o wide --context hub
@@ -60,6 +69,7 @@ func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context, *fle
 // Validate checks the flags.
 func (o *ListOptions) Validate() error {
 	o.Targets.Selector = o.Listing.Selector
+	o.whole = o.Targets.All
 	o.Targets.All = o.Targets.All || o.Listing.All
 	if o.Sets && !o.Targets.Empty() && !o.Listing.All {
 		return options.Usage("--sets lists replica sets, which belong to no cluster", "leave out -c, -l, --clusterset, --placement and --all; use -n or -A")
@@ -84,12 +94,36 @@ func (o *ListOptions) Run(ctx context.Context, c *fleet.Cluster) error {
 		out := options.Listed{Kind: "WorkList", Items: works, Empty: "no works", Table: ui.Table{Wide: 4, Heads: []string{"CLUSTER", "NAME", "APPLIED", "AVAILABLE",
 			"OBJECTS", "STATE", "OWNER", "AGE", "GENERATION", "EXECUTOR", "STRATEGY", "MESSAGE"}}}
 		for _, w := range works {
+			out.Ranks = append(out.Ranks, rank(w.State))
 			out.Add(resource+w.Name, w.Labels, w.Cluster, w.Name, w.Applied, w.Available,
 				fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total), w.State, w.Owner, ui.Age(w.Created, u.Streams.Clock.Now()),
 				fmt.Sprintf("%d/%d", w.Generation, w.Observed), w.Executor, w.Strategy, w.Message)
 		}
 		return out, o.checkMissing(c, out.Names)
 	})
+}
+
+// rank returns how urgent a work in this state is.
+func rank(state string) options.Rank {
+	switch {
+	case work.Failing(state):
+		return options.Failing
+	case work.Well(state):
+		return options.Well
+	}
+	return options.Pending
+}
+
+// rankSet returns how urgent a replica set is. One with a message is under way or stuck: its
+// counts do not tell which, so only degraded works make it failing.
+func rankSet(s work.SetInfo) options.Rank {
+	switch {
+	case s.Degraded > 0:
+		return options.Failing
+	case s.Message != "", min(s.Applied, s.Available, s.Updated) < s.Clusters:
+		return options.Pending
+	}
+	return options.Well
 }
 
 // checkMissing returns an error for the first of Names that was not found.
@@ -122,15 +156,18 @@ func (o *ListOptions) listSets(ctx context.Context, hub *fleet.Cluster) error {
 				return options.Listed{}, naming.NoWorkSet(name, hub)
 			}
 		}
-		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no replica sets", Table: ui.Table{Wide: 2, Heads: []string{
-			"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS", "APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
+		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no replica sets", Table: ui.Table{Wide: 2, Least: []string{"CLUSTERS", "UPDATED"},
+			Heads: []string{"NAMESPACE", "NAME", "PLACEMENT", "ROLLOUT", "WHEN", "CLUSTERS", "APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED",
+				"UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
+		now := u.Streams.Clock.Now()
 		for _, s := range sets {
-			row := []string{s.Namespace, s.Name, strings.Join(s.Placements, ",")}
+			row := []string{s.Namespace, s.Name, strings.Join(s.Placements, ","), ui.Bar(s.Rollout), ui.When(s.Rollout, now)}
 			for _, n := range []int{s.Clusters, s.Applied, s.Available, s.Progressing, s.Degraded, s.Updated} {
 				row = append(row, strconv.Itoa(n))
 			}
+			out.Ranks = append(out.Ranks, rankSet(s))
 			out.Add("manifestworkreplicaset.work.open-cluster-management.io/"+s.Name, s.Labels,
-				append(row, ui.Age(s.Created, u.Streams.Clock.Now()), s.Strategy, s.Message)...)
+				append(row, ui.Age(s.Created, now), s.Strategy, s.Message)...)
 		}
 		return out, nil
 	})

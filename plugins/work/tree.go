@@ -16,20 +16,38 @@ import (
 
 func newTree(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
-	return o.command(&cobra.Command{
-		Use: "tree NAME...", Short: "Show works with their objects and the state of each", Args: options.Args(1, -1, "the name of a work"),
+	cmd := o.command(&cobra.Command{
+		Use: "tree {NAME...|--all}", Short: "Show works with their objects and the state of each",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.Targets.All {
+				return nil
+			}
+			return options.Args(1, -1, "the name of a work")(cmd, args)
+		},
 		Long: options.Long(`
 		Show works with their objects: what is applied and available, the values read back by
 		feedback rules, the conditions set by condition rules, and what is wrong. For a work that
-		is being deleted, show what holds it.`),
+		is being deleted, show what holds it.
+
+		With --all, show the whole fleet instead: one mark for each managed cluster, grouped by the
+		state of its works, or of those with a given name. A cluster is Failing if a work needs
+		somebody, Silent if its agent does not report, Pending if a work is under way, Ready if all
+		are well, and Empty if it has none. -o wide names the clusters.`),
 		Example: options.Example(`
 		kubectl ocm work tree web --context hub
-		kubectl ocm work tree web -c cluster1 --watch --context hub`),
+		kubectl ocm work tree web -c cluster1 --watch --context hub
+		kubectl ocm work tree --all --context hub
+		kubectl ocm work tree web --all -o wide --context hub`),
 	}, o.printTree)
+	cmd.Flags().Lookup("all").Usage = "all managed clusters: one mark for each, by the state of its works"
+	return cmd
 }
 
 // printTree prints the works with their objects.
 func (o *ListOptions) printTree(ctx context.Context, c *fleet.Cluster) error {
+	if o.whole {
+		return o.printHeat(ctx, c)
+	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		trees, err := work.ReadTrees(ctx, work.ListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {

@@ -76,11 +76,14 @@ func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinit
 	for _, u := range slices.Concat(hub, agent) {
 		all[u.GetName()] = typed(t, u)
 	}
-	for _, name := range []string{crd.ClusterManagers, crd.Klusterlets} {
+	for _, name := range []string{crd.ClusterManagers, crd.Klusterlets, crd.ManagedServiceAccounts} {
 		u, err := crd.Get(name)
 		require.NoError(t, err)
 		all[name] = typed(t, u)
 	}
+	permissions, err := crd.Any(crd.ClusterPermissions)
+	require.NoError(t, err)
+	all[permissions.GetName()] = typed(t, permissions)
 	return all
 }
 
@@ -88,7 +91,7 @@ func TestDefinitionsHoldEveryFact(t *testing.T) {
 	wanted, err := ReadFacts("testdata/crds")
 	require.NoError(t, err)
 	have := definitions(t)
-	require.Len(t, have, 16)
+	require.Len(t, have, 18)
 
 	total := 0
 	var differences []string
@@ -109,7 +112,7 @@ func TestDefinitionsHoldEveryFact(t *testing.T) {
 			require.Equal(t, column, got[place], "%s %s", name, place.Path)
 		}
 	}
-	require.Equal(t, 1368, total, "facts in testdata")
+	require.Equal(t, 1590, total, "facts in testdata")
 	require.Empty(t, differences, "%d of %d facts differ:\n%s", len(differences), total, strings.Join(differences, "\n"))
 }
 

@@ -24,11 +24,14 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	addonv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1beta1"
+	authenticationv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1alpha1"
+	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	permissionv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/rbac/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
@@ -40,7 +43,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
 		workv1.AddToScheme, workv1alpha1.AddToScheme, addonv1alpha1.AddToScheme, addonv1beta1.AddToScheme,
-		operatorv1.AddToScheme,
+		operatorv1.AddToScheme, authenticationv1alpha1.AddToScheme, authenticationv1beta1.AddToScheme, permissionv1alpha1.AddToScheme,
 	} {
 		require.NoError(t, add(s))
 	}
@@ -99,7 +102,8 @@ func qualified(t *testing.T, gv schema.GroupVersion) schema.GroupResource {
 		clusterv1beta1.GroupVersion: clusterv1beta1.Resource, clusterv1beta2.GroupVersion: clusterv1beta2.Resource,
 		workv1.GroupVersion: workv1.Resource, workv1alpha1.GroupVersion: workv1alpha1.Resource,
 		addonv1alpha1.GroupVersion: addonv1alpha1.Resource, addonv1beta1.GroupVersion: addonv1beta1.Resource,
-		operatorv1.GroupVersion: operatorv1.Resource,
+		operatorv1.GroupVersion: operatorv1.Resource, authenticationv1alpha1.GroupVersion: authenticationv1alpha1.Resource,
+		authenticationv1beta1.GroupVersion: authenticationv1beta1.Resource, permissionv1alpha1.GroupVersion: permissionv1alpha1.Resource,
 	}
 	require.Contains(t, functions, gv)
 	return functions[gv]("r")
@@ -136,7 +140,8 @@ func value(facts Facts, version, path string) any {
 		return "2026-11-21T04:00:00Z"
 	case strings.Contains(fact.Attributes, `format="byte"`):
 		return "cGVt"
-	case strings.HasSuffix(path, "minSuccessTime"), strings.HasSuffix(path, "Interval"), strings.HasSuffix(path, "GracePeriod"):
+	case strings.HasSuffix(path, "minSuccessTime"), strings.HasSuffix(path, "Interval"), strings.HasSuffix(path, "GracePeriod"),
+		strings.HasSuffix(path, "validity"):
 		return "1m0s"
 	case fact.Type == "any" && strings.HasSuffix(path, "{}"):
 		return "10m" // A quantity.

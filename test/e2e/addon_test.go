@@ -16,9 +16,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
-// TestAddOns runs a user's own add-on on a fleet, from the first cluster to the last.
+// TestAddOns runs a user's own add-on on a fleet, from the first cluster to the last, and then
+// the one that gives the hub identities on clusters.
 func TestAddOns(t *testing.T) {
-	a := &addOns{fleet: startFleetWith(t, []string{"helloworld-addon"}, "c1", "c2"), before: map[string][]string{}}
+	a := &addOns{fleet: startFleetWith(t, []string{"helloworld-addon", serviceAccounts}, "c1", "c2"), before: map[string][]string{}}
 	story(t,
 		chapter{"a hub and two clusters", a.join},
 		chapter{"make deploy-example", a.deploy},
@@ -31,6 +32,8 @@ func TestAddOns(t *testing.T) {
 		chapter{"make clean-example leaves nothing behind", a.clean},
 		chapter{"the same add-on without code", a.template},
 		chapter{"its template, and what was made of it, leaves", a.templateLeaves},
+		chapter{"the hub has an identity on a cluster, with some rights", a.identity},
+		chapter{"the identity and its rights leave", a.identityLeaves},
 	)
 }
 

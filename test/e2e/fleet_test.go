@@ -222,7 +222,7 @@ func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string)
 }
 
 // folder matches the folder of a file in a command line.
-var folder = regexp.MustCompile(` -f \S*/`)
+var folder = regexp.MustCompile(` (-f|--bundle) \S*/`)
 
 // requireTyped checks that the test ran every command line of a guide; files may be in
 // another folder.
@@ -232,7 +232,7 @@ func (f *fleet) requireTyped(t *testing.T, guide string, atLeast int) {
 	require.NoError(t, err)
 	typed := map[string]bool{}
 	for line := range f.typed {
-		typed[folder.ReplaceAllString(line, " -f ")] = true
+		typed[folder.ReplaceAllString(line, " $1 ")] = true
 	}
 	lines := 0
 	for line := range strings.Lines(string(text)) {

@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
@@ -133,16 +131,8 @@ func (b *byKubectl) applyHub(t *testing.T) {
 }
 
 func (b *byKubectl) applyAgent(t *testing.T) {
-	token := kubectl(t, b.hub, "-n", hubNamespace, "create", "token", hub.BootstrapServiceAccount, "--duration=1h")
-	config := clientcmdapi.NewConfig()
-	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: b.hub.Server, CertificateAuthorityData: b.hub.CA}
-	config.AuthInfos["bootstrap"] = &clientcmdapi.AuthInfo{Token: token}
-	config.Contexts["bootstrap"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "bootstrap"}
-	config.CurrentContext = "bootstrap"
-	bootstrap, err := clientcmd.Write(*config)
-	require.NoError(t, err)
 	all, err := agent.Objects(agent.Options{
-		Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "c1", BootstrapKubeconfig: bootstrap,
+		Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "c1", BootstrapKubeconfig: bootstrapKubeconfig(t, b.hub),
 	})
 	require.NoError(t, err)
 	b.requests = watch(b.whole, b.hub, "get", "csr", "-w")

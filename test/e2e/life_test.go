@@ -48,6 +48,10 @@ func TestLifeOfAFleet(t *testing.T) {
 		chapter{"a hub with clusters is not cleaned", life.refuseClean},
 		chapter{"unjoin leaves nothing behind", life.unjoin},
 		chapter{"clean leaves nothing behind", life.clean},
+		chapter{"a hub of separate Deployments serves a cluster", life.split},
+		chapter{"its cluster runs the agents of others", life.host},
+		chapter{"they leave nothing behind", life.guestsLeave},
+		chapter{"the hub of separate Deployments leaves nothing behind either", life.splitLeaves},
 	)
 }
 

@@ -33,6 +33,7 @@ func TestRegistration(t *testing.T) {
 		chapter{"acceptance is taken back, and given again", r.denyAndAcceptAgain},
 		chapter{"sets group clusters", r.sets},
 		chapter{"an application runs", r.deploy},
+		chapter{"a check sends a canary and writes a bundle", r.check},
 		chapter{"the hub is away for several leases", r.outage},
 		chapter{"a certificate of seconds is renewed unattended", r.rotate},
 		chapter{"a certificate that expired offline is replaced by one command", r.expire},
@@ -77,8 +78,10 @@ func (f *fleet) make(t *testing.T, arguments ...string) string {
 }
 
 func (r *registration) deployHub(t *testing.T) {
+	r.ocm(t, "check", "--pre", "hub", "--context", "hub")
 	out := r.make(t, "deploy-hub", "HUB_KUBECONFIG_CONTEXT=hub")
 	require.Contains(t, out, "join a cluster:")
+	r.ocm(t, "check", "--pre", "join", "--context", "c1", "--hub-context", "hub")
 }
 
 // ask runs the command that "hub token" prints, except for the context.
@@ -240,6 +243,14 @@ func (r *registration) deploy(t *testing.T) {
 	kubectl(t, r.on("c1"), "-n", "shop", "rollout", "status", "deployment/webdemo", "--timeout=180s")
 	r.pod = r.podOf(t)
 	require.Contains(t, r.pod, " Running 0")
+}
+
+func (r *registration) check(t *testing.T) {
+	r.ocm(t, "check", "--wait", "2m", "--context", "hub")
+	require.Regexp(t, `c1: applied in .* gone in `, r.ocm(t, "check", "--e2e", "--context", "hub"))
+	bundle := filepath.Join(t.TempDir(), "support.tgz")
+	r.ocm(t, "check", "--bundle", bundle, "--context", "hub")
+	require.FileExists(t, bundle)
 }
 
 // podOf returns the application's pod, and how often it was started.
@@ -510,11 +521,16 @@ func (r *registration) loopback(t *testing.T) {
 		})
 	}
 	for _, field := range []string{"capacity.cpu", "capacity.memory", "allocatable.cpu", "allocatable.memory"} {
-		require.NotEmpty(t, kubectl(t, r.hub, "get", "managedcluster", "local", "-o", "jsonpath={.status."+field+"}"), field)
+		eventually(t, func() error { // the agent reads its nodes after it is available
+			if kubectl(t, r.hub, "get", "managedcluster", "local", "-o", "jsonpath={.status."+field+"}") == "" {
+				return fmt.Errorf("%s is %w", field, errAbsent)
+			}
+			return nil
+		})
 	}
 	r.claim(t, r.hub, "local", "id.k8s.io", "cluster-of-the-hub")
 	r.ocm(t, "unjoin", "local", "--context", "hub", "--hub-context", "hub", "--force", "--yes")
-	require.Equal(t, before, intact(), "the hub is as it was")
+	eventually(t, func() error { return same([]string{before}, []string{intact()}) }) // the hub is as it was
 	eventually(t, func() error { return same(had, r.held(t, r.hub)) })
 	require.Empty(t, uidIn(t, r.hub, "", "managedcluster", "local"))
 }

@@ -35,10 +35,11 @@ const root = "../.."
 
 // programs maps the images of the project to the main packages in them.
 var programs = map[string]string{
-	"ocm-hub":          "./controllers/ocm-hub",
-	"ocm-agent":        "./controllers/ocm-agent",
-	"webdemo":          "./examples/webdemo",
-	"helloworld-addon": "./examples/helloworld-addon",
+	"ocm-hub":                "./controllers/ocm-hub",
+	"ocm-agent":              "./controllers/ocm-agent",
+	"webdemo":                "./examples/webdemo",
+	"helloworld-addon":       "./examples/helloworld-addon",
+	"managed-serviceaccount": "./controllers/managed-serviceaccount",
 }
 
 // built holds what tests have built: archives of images, and the plugin. Each is built
@@ -82,12 +83,18 @@ func once(t *testing.T, name string, build func(ctx context.Context, dir string)
 	return built.paths[name]
 }
 
-// image builds the archive of an image and returns its path.
+// image builds the archive of an image of this release and returns its path.
 func image(t *testing.T, name string) string {
 	t.Helper()
-	return once(t, name, func(ctx context.Context, dir string) (string, error) {
+	return imageOf(t, name, version(t))
+}
+
+// imageOf builds the archive of an image, from the current tree, as one of a release.
+func imageOf(t *testing.T, name, release string) string {
+	t.Helper()
+	return once(t, name+":"+release, func(ctx context.Context, dir string) (string, error) {
 		config := oci.Config{
-			Repository: oci.DefaultRepository, Version: version(t), Out: dir, Dir: root,
+			Repository: oci.DefaultRepository, Version: release, Out: filepath.Join(dir, release), Dir: root,
 			Platforms: []string{"linux/" + runtime.GOARCH},
 		}
 		archive, err := oci.Build(ctx, config, oci.Image{Name: name, Package: programs[name]})

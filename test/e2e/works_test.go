@@ -59,10 +59,14 @@ func (w *works) join(t *testing.T) {
 }
 
 // text writes a text to a file that is removed with the test; VERSION is replaced by that
-// of the images.
+// of the images. Its path has nothing of the test's name, which may have commas: kubectl
+// takes them for the ends of paths.
 func text(t *testing.T, name, content string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
+	dir, err := os.MkdirTemp("", "ocm-e2e-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, name)
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(content, "VERSION", version(t))), 0o600))
 	return path
 }
@@ -122,6 +126,7 @@ func (w *works) deploy(t *testing.T) {
 // agent leaves alone, and that a Pod leads back to its work.
 func (w *works) look(t *testing.T) {
 	require.Contains(t, w.ocm(t, "work", "tree", "web", "--context", "hub"), "webdemo")
+	require.Regexp(t, `Ready +1 `, w.ocm(t, "work", "tree", "--all", "--context", "hub"), "a mark for the cluster")
 	require.Empty(t, w.ocm(t, "work", "diff", "web", "--live", "-c", "c1", "--context", "hub"))
 	require.Empty(t, w.ocm(t, "work", "diff", "web", "--live", "-c", "c1", "--context", "hub", "--spoke-context", "c1"))
 	require.Contains(t, w.ocm(t, "work", "trace", "deploy/webdemo", "-n", "shop", "--context", "c1", "--hub-context", "hub"), "c1/web")
@@ -227,25 +232,44 @@ func (w *works) many(t *testing.T) []unstructured.Unstructured {
 	return list.Items
 }
 
-func (w *works) kill(t *testing.T) {
-	const all = 200
-	var list strings.Builder
-	for i := range all {
-		fmt.Fprintf(&list, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%d, namespace: default, labels: {many: \"yes\"}}\n", i)
-	}
-	c := w.on("c1")
-	running := processes(t, c, "ocm-agent")
-	require.Len(t, running, 1)
-	w.ocm(t, "work", "apply", "many", "-f", text(t, "many.yaml", list.String()), "-c", "c1", "--context", "hub")
-	eventually(t, func() error {
-		if have := len(w.many(t)); have < all/10 {
-			return fmt.Errorf("there are %d objects", have)
+// killMeanwhile gives the agent a work of ever more objects and kills it while it applies them: it
+// may be done before a busy machine looks. It returns what was there then, and how many there will be.
+func (w *works) killMeanwhile(t *testing.T) (first []unstructured.Unstructured, all int) {
+	t.Helper()
+	c, killed := w.on("c1"), 0
+	for all = 200; ; all *= 2 {
+		var list strings.Builder
+		for i := range all {
+			fmt.Fprintf(&list, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%d, namespace: default, labels: {many: \"yes\"}}\n", i)
 		}
-		return nil
-	})
-	require.NoError(t, syscall.Kill(running[0].PID, syscall.SIGKILL))
-	first := w.many(t)
-	require.Less(t, len(first), all, "it was killed after its work was done")
+		var pid int
+		eventually(t, func() error {
+			for _, one := range processes(t, c, "ocm-agent") {
+				if pid = one.PID; pid != killed {
+					return nil
+				}
+			}
+			return errAbsent
+		})
+		done := len(first)
+		w.ocm(t, "work", "apply", "many", "-f", text(t, "many.yaml", list.String()), "-c", "c1", "--context", "hub")
+		eventually(t, func() error {
+			if have := len(w.many(t)); have < done+(all-done)/10 {
+				return fmt.Errorf("there are %d objects", have)
+			}
+			return nil
+		})
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		killed, first = pid, w.many(t)
+		if len(first) < all {
+			return first, all
+		}
+		require.Less(t, all, 1600, "it was killed after its work was done")
+	}
+}
+
+func (w *works) kill(t *testing.T) {
+	first, all := w.killMeanwhile(t)
 	t.Logf("measured: killed when %d of %d objects were there", len(first), all)
 	w.await(t, "many", "Applied")
 	w.await(t, "many", "Available")

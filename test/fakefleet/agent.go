@@ -88,6 +88,13 @@ func (a *agent) pause(n int) time.Duration {
 	return least + time.Duration(a.random.Float64()*float64(least))
 }
 
+// interval returns a time of at least least and at most least+most lease durations.
+func (a *agent) interval(least, most float64) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Duration((least + most*a.random.Float64()) * float64(a.period))
+}
+
 // wait waits for d, or returns false when ctx ends first.
 func (a *agent) wait(ctx context.Context, d time.Duration) bool {
 	timer := a.fleet.o.Clock.NewTimer(d)
@@ -102,7 +109,7 @@ func (a *agent) wait(ctx context.Context, d time.Duration) bool {
 
 func (a *agent) get(ctx context.Context) (*clusterv1.ManagedCluster, error) {
 	mc := &clusterv1.ManagedCluster{}
-	return mc, a.wire.do(ctx, call{method: http.MethodGet, resource: "managedclusters", path: clustersPath + "/" + a.cluster}, mc)
+	return mc, a.do(ctx, call{method: http.MethodGet, resource: "managedclusters", path: clustersPath + "/" + a.cluster}, mc)
 }
 
 func accepted(mc *clusterv1.ManagedCluster) bool {
@@ -146,42 +153,84 @@ func (a *agent) report(ctx context.Context, mc *clusterv1.ManagedCluster) error 
 	if err != nil {
 		return err
 	}
-	return a.wire.do(ctx, call{
+	return a.do(ctx, call{
 		method: http.MethodPatch, resource: "managedclusters/status", path: clustersPath + "/" + a.cluster + "/status", contentType: mergePatch, body: body,
 	}, nil)
 }
 
-// watch watches the one ManagedCluster until ctx ends, and reports when that is due. A
-// broken watch resumes where it stopped.
+// do makes a request, after the delay that the fleet simulates.
+func (a *agent) do(ctx context.Context, c call, into any) error {
+	if err := a.delay(ctx); err != nil {
+		return err
+	}
+	return a.wire.do(ctx, c, into)
+}
+
+// delay waits as long as a request takes to reach the hub: a random part of
+// Options.Latency.
+func (a *agent) delay(ctx context.Context) error {
+	most := a.fleet.o.Latency
+	if most <= 0 {
+		return nil
+	}
+	a.mu.Lock()
+	drawn := time.Duration(a.random.Float64() * float64(most))
+	a.mu.Unlock()
+	if !a.wait(ctx, drawn) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// watch watches the one ManagedCluster until ctx ends, and reports when that is due.
 func (a *agent) watch(ctx context.Context, mc *clusterv1.ManagedCluster) {
-	version := mc.ResourceVersion
-	seen := func(kind string, raw json.RawMessage) error {
+	c := call{path: clustersPath, resource: "managedclusters", query: "fieldSelector=metadata.name%3D" + a.cluster}
+	a.stream(ctx, c, mc.ResourceVersion, func(kind string, raw json.RawMessage) (string, error) {
 		now := &clusterv1.ManagedCluster{}
 		if err := json.Unmarshal(raw, now); err != nil {
-			return err
+			return "", err
 		}
-		version = now.ResourceVersion
-		if kind == "BOOKMARK" || kind == "DELETED" {
-			return nil
+		if kind == eventBookmark || kind == eventDeleted {
+			return now.ResourceVersion, nil
 		}
 		a.duration(now) //nolint:contextcheck // renewals go on after the call that began them
 		if err := a.report(ctx, now); err != nil && !apierrors.IsConflict(err) {
-			return err
+			return "", err
 		}
-		return nil
-	}
+		return now.ResourceVersion, nil
+	})
+}
+
+// Types of watch events that tell of no object to act on.
+const (
+	eventBookmark = "BOOKMARK"
+	eventDeleted  = "DELETED"
+)
+
+// stream watches what c selects until ctx ends, and calls seen with each event, which
+// returns the resourceVersion of the object. A broken watch resumes after the last event that seen
+// accepted, so that one it returned an error for is seen again.
+func (a *agent) stream(ctx context.Context, c call, version string, seen func(kind string, raw json.RawMessage) (string, error)) {
+	selected := c.query
 	for fails := 0; ctx.Err() == nil; {
 		began := a.fleet.o.Clock.Now()
-		err := a.wire.follow(ctx, call{
-			path: clustersPath, resource: "managedclusters",
-			query: "watch=1&allowWatchBookmarks=true&fieldSelector=metadata.name%3D" + a.cluster + "&resourceVersion=" + version,
-		}, seen)
+		c.query = "watch=1&allowWatchBookmarks=true&resourceVersion=" + version + "&" + selected
+		err := a.delay(ctx)
+		if err == nil {
+			err = a.wire.follow(ctx, c, func(kind string, raw json.RawMessage) error {
+				accepted, err := seen(kind, raw)
+				if err == nil {
+					version = accepted
+				}
+				return err
+			})
+		}
 		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
 			// Start from the API server's cached state, which is sent first.
 			version = "0"
 		}
 		if ctx.Err() == nil {
-			a.trouble(fmt.Errorf("watching: %w", err))
+			a.trouble(fmt.Errorf("watching %s: %w", c.resource, err))
 		}
 		if fails++; a.fleet.o.Clock.Since(began) > lastPause {
 			fails = 0
@@ -252,7 +301,7 @@ func (a *agent) renew(ctx context.Context) error {
 	a.mu.Unlock()
 	if lease == nil {
 		lease = &coordinationv1.Lease{}
-		if err := a.wire.do(ctx, c, lease); err != nil {
+		if err := a.do(ctx, c, lease); err != nil {
 			return err
 		}
 		lease.ManagedFields = nil
@@ -265,7 +314,7 @@ func (a *agent) renew(ctx context.Context) error {
 	}
 	c.method, c.body = http.MethodPut, body
 	live := &coordinationv1.Lease{}
-	if err := a.wire.do(ctx, c, live); err != nil {
+	if err := a.do(ctx, c, live); err != nil {
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			a.keep(lease)
 		}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -42,6 +43,15 @@ type Options struct {
 	// Report returns what an agent reports about its cluster, without conditions; nil is
 	// a cluster of a few nodes with three claims.
 	Report func(cluster string, r *rand.Rand) clusterv1.ManagedClusterStatus
+	// Works makes each agent watch the ManifestWorks of its cluster, and report each as
+	// applied and available.
+	Works bool
+	// AddOns makes each agent watch the ManagedClusterAddOns of its cluster, request the
+	// certificates that they register for, and report each as available.
+	AddOns bool
+	// Latency is the most by which a request of an agent is delayed; the delays are drawn
+	// from Seed. 0 delays none.
+	Latency time.Duration
 	// Trouble, if not nil, is called for each failed request of a running agent.
 	Trouble func(cluster string, err error)
 }
@@ -62,7 +72,9 @@ type Fleet struct {
 
 	mu     sync.Mutex
 	agents map[string]*agent
-	keys   map[string]*ecdsa.PrivateKey
+	// left are the agents that Leave ended, for Return.
+	left map[string]*agent
+	keys map[string]*ecdsa.PrivateKey
 }
 
 // New prepares a fleet; it sends nothing. The agents run until Close.
@@ -74,7 +86,7 @@ func New(o Options) (*Fleet, error) {
 		o.Report = smallCluster
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Fleet{o: o, ctx: ctx, cancel: cancel, agents: map[string]*agent{}, keys: map[string]*ecdsa.PrivateKey{}}
+	f := &Fleet{o: o, ctx: ctx, cancel: cancel, agents: map[string]*agent{}, left: map[string]*agent{}, keys: map[string]*ecdsa.PrivateKey{}}
 	var err error
 	if o.Bootstrap != nil {
 		f.host = strings.TrimSuffix(o.Bootstrap.Host, "/")
@@ -126,10 +138,13 @@ func (f *Fleet) Size() int {
 func (f *Fleet) Counts() map[Request]int64 { return f.counts.snapshot() }
 
 // Leave ends the agent of one cluster, as the end of its process would: the
-// hub is not told.
+// hub is not told. Return starts it again.
 func (f *Fleet) Leave(cluster string) {
 	f.mu.Lock()
 	a := f.agents[cluster]
+	if a != nil {
+		f.left[cluster] = a
+	}
 	delete(f.agents, cluster)
 	f.mu.Unlock()
 	if a != nil {

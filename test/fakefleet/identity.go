@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -28,30 +29,36 @@ const (
 	handshakeTimeout = 10 * time.Second
 	silenceTimeout   = 30 * time.Second
 	answerTimeout    = 10 * time.Second
+	// idleTimeout closes the connection of an agent that has left. That of a running one
+	// always carries a watch.
+	idleTimeout = 30 * time.Second
 )
 
 // request is the certificate request of a cluster's agent.
-func request(cluster string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+func request(cluster string, key *ecdsa.PrivateKey) ([]byte, error) {
+	return signed(key, pkix.Name{
 		CommonName:   clusterv1.UserPrefix + cluster + ":" + agentName,
 		Organization: []string{clusterv1.UserPrefix + cluster, clusterv1.GroupManagedClusters},
-	}}, key)
-	if err != nil {
-		return nil, fmt.Errorf("making the certificate request of cluster %s: %w", cluster, err)
-	}
-	return &certificatesv1.CertificateSigningRequest{
-		TypeMeta: metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"},
+	}, certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: cluster + "-", Labels: map[string]string{clusterv1.LabelClusterName: cluster},
 		},
-		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
-			SignerName: clusterv1.SignerName,
-			Usages: []certificatesv1.KeyUsage{
-				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth,
-			},
-		},
-	}, nil
+		Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: clusterv1.SignerName},
+	})
+}
+
+// signed returns a certificate request as JSON, completed with what the key signs.
+func signed(key *ecdsa.PrivateKey, subject pkix.Name, csr certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, key)
+	if err != nil {
+		return nil, fmt.Errorf("making the certificate request of %s: %w", subject.CommonName, err)
+	}
+	csr.TypeMeta = metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"}
+	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	csr.Spec.Usages = []certificatesv1.KeyUsage{
+		certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth,
+	}
+	return json.Marshal(csr)
 }
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
@@ -67,7 +74,7 @@ func (f *Fleet) connect(certificate []byte, key *ecdsa.PrivateKey) (*wire, error
 	}
 	transport := &http.Transport{
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: f.roots, Certificates: []tls.Certificate{pair}},
-		TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1,
+		TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: answerTimeout},
 	}
 	return &wire{http: &http.Client{Transport: transport}, host: f.host, name: UserAgent, counts: &f.counts}, nil

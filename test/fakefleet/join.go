@@ -34,7 +34,7 @@ const attaching = 16
 // Join registers a cluster with a new agent, which runs on from then. It returns when the
 // agent has reported that the cluster is available and has renewed the lease for the
 // first time. Someone has to approve and accept in the meantime; see Person.
-func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:contextcheck // renewals go on after the call that began them
+func (f *Fleet) Join(ctx context.Context, cluster string) error {
 	if f.has(cluster) {
 		return fmt.Errorf("joining cluster %s: %w", cluster, errThere)
 	}
@@ -42,13 +42,7 @@ func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:conte
 	if err != nil {
 		return err
 	}
-	certificate, err := f.register(ctx, cluster, func() ([]byte, error) {
-		csr, err := request(cluster, key)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(csr)
-	})
+	certificate, err := f.register(ctx, cluster, func() ([]byte, error) { return request(cluster, key) })
 	if err != nil {
 		return fmt.Errorf("joining cluster %s: %w", cluster, err)
 	}
@@ -56,23 +50,33 @@ func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:conte
 	if err != nil {
 		return fmt.Errorf("joining cluster %s: %w", cluster, err)
 	}
+	if err := f.start(ctx, cluster, own); err != nil {
+		return fmt.Errorf("joining cluster %s: %w", cluster, err)
+	}
+	return nil
+}
+
+// start runs a new agent of a registered cluster on its connection. It returns when the agent
+// has reported and renewed the lease for the first time.
+func (f *Fleet) start(ctx context.Context, cluster string, own *wire) error { //nolint:contextcheck // the agent outlives the call
 	life, stop := context.WithCancel(f.ctx)
 	a := &agent{fleet: f, cluster: cluster, wire: own, stop: stop, random: f.draw(cluster)}
 	if !f.add(a) {
 		stop()
-		return fmt.Errorf("joining cluster %s: %w", cluster, errThere)
+		return errThere
 	}
 	mc, err := a.awaitAccepted(ctx)
 	if err == nil {
-		a.duration(mc) //nolint:contextcheck // renewals go on after the call that began them
+		a.duration(mc) //nolint:contextcheck // the agent outlives the call
 		if err = a.report(ctx, mc); apierrors.IsConflict(err) {
 			err = a.reportAgain(ctx)
 		}
 	}
 	for err == nil {
 		// The hub creates the lease shortly after it has accepted the cluster, and the
-		// API server learns of the agent's right to it some time later.
-		if err = a.renew(ctx); !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		// API server learns of the agent's right to it some time later. The agent before may
+		// have been in the middle of a renewal.
+		if err = a.renew(ctx); !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsConflict(err) {
 			break
 		}
 		if err = nil; !a.wait(ctx, firstLook) {
@@ -81,11 +85,22 @@ func (f *Fleet) Join(ctx context.Context, cluster string) error { //nolint:conte
 	}
 	if err != nil {
 		f.Leave(cluster)
-		return fmt.Errorf("joining cluster %s: %w", cluster, err)
+		return err
 	}
 	f.all.Go(func() { a.watch(life, mc) })
-	a.next(a.period + time.Duration(stretch*a.random.Float64()*float64(a.period))) //nolint:contextcheck // renewals go on after the call that began them
+	a.serve(life)                  //nolint:contextcheck // the agent outlives the call
+	a.next(a.interval(1, stretch)) //nolint:contextcheck // the agent outlives the call
 	return nil
+}
+
+// serve starts the watches of works and add-ons that the fleet wants.
+func (a *agent) serve(life context.Context) {
+	if a.fleet.o.Works {
+		a.fleet.all.Go(func() { a.watchWorks(life) })
+	}
+	if a.fleet.o.AddOns {
+		a.fleet.all.Go(func() { a.watchAddOns(life) })
+	}
 }
 
 // register makes the cluster and its certificate request known to the hub and
@@ -107,26 +122,28 @@ func (f *Fleet) register(ctx context.Context, cluster string, csr func() ([]byte
 	if err != nil {
 		return nil, err
 	}
+	return f.bootstrap.ask(ctx, body)
+}
+
+// ask creates a certificate request and waits for the certificate.
+func (w *wire) ask(ctx context.Context, body []byte) ([]byte, error) {
 	made := &certificatesv1.CertificateSigningRequest{}
-	if err := f.bootstrap.do(
-		ctx,
-		call{method: http.MethodPost, resource: "certificatesigningrequests", path: requestsPath, contentType: jsonType, body: body},
-		made,
-	); err != nil {
+	c := call{method: http.MethodPost, resource: "certificatesigningrequests", path: requestsPath, contentType: jsonType, body: body}
+	if err := w.do(ctx, c, made); err != nil {
 		return nil, err
 	}
-	return f.issued(ctx, made)
+	return w.issued(ctx, made)
 }
 
 // errEnough ends a watch that has seen what it waits for.
 var errEnough = errors.New("enough was seen")
 
 // issued watches one certificate request, by its name, until it is answered.
-func (f *Fleet) issued(ctx context.Context, made *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+func (w *wire) issued(ctx context.Context, made *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	version := made.ResourceVersion
 	var certificate []byte
 	for {
-		err := f.bootstrap.follow(ctx, call{
+		err := w.follow(ctx, call{
 			path: requestsPath, resource: "certificatesigningrequests",
 			query: "watch=1&fieldSelector=metadata.name%3D" + made.Name + "&resourceVersion=" + version,
 		}, func(kind string, raw json.RawMessage) error {
@@ -140,7 +157,7 @@ func (f *Fleet) issued(ctx context.Context, made *certificatesv1.CertificateSign
 					return fmt.Errorf("the certificate request is %s: %s", c.Type, c.Message)
 				}
 			}
-			if kind == "DELETED" {
+			if kind == eventDeleted {
 				return errors.New("the certificate request was deleted")
 			}
 			if certificate = csr.Status.Certificate; len(certificate) > 0 {
@@ -244,8 +261,10 @@ func (f *Fleet) leases(ctx context.Context) (map[string]*coordinationv1.Lease, e
 }
 
 func (f *Fleet) attach(ctx context.Context, cluster string, lease *coordinationv1.Lease) error {
-	a := &agent{fleet: f, cluster: cluster, wire: f.pool, stop: func() {}, random: f.draw(cluster), lease: lease}
+	life, stop := context.WithCancel(f.ctx)
+	a := &agent{fleet: f, cluster: cluster, wire: f.pool, stop: stop, random: f.draw(cluster), lease: lease}
 	if !f.add(a) {
+		stop()
 		return errThere
 	}
 	err := a.renew(ctx)
@@ -254,7 +273,7 @@ func (f *Fleet) attach(ctx context.Context, cluster string, lease *coordinationv
 		mc, err = a.get(ctx)
 	}
 	if err == nil {
-		a.duration(mc) //nolint:contextcheck // renewals go on after the call that began them
+		a.duration(mc) //nolint:contextcheck // the agent outlives the call
 		if err = a.report(ctx, mc); apierrors.IsConflict(err) {
 			err = a.reportAgain(ctx)
 		}
@@ -263,6 +282,7 @@ func (f *Fleet) attach(ctx context.Context, cluster string, lease *coordinationv
 		f.Leave(cluster)
 		return err
 	}
-	a.next(time.Duration(a.random.Float64() * float64(a.period))) //nolint:contextcheck // renewals go on after the call that began them
+	a.serve(life)            //nolint:contextcheck // the agent outlives the call
+	a.next(a.interval(0, 1)) //nolint:contextcheck // the agent outlives the call
 	return nil
 }

@@ -34,3 +34,13 @@ func TestANameOfASharedClusterIsThatOfOneTest(t *testing.T) {
 	one.Claim(second, "prod1")
 	require.True(t, second.failed)
 }
+
+func TestNamesAreFreeAgainWhenAClusterIsBroughtBack(t *testing.T) {
+	for _, name := range []string{"TestFirst", "TestSecond"} {
+		t.Run(name, func(t *testing.T) {
+			test := &namedTest{TB: t, name: name}
+			harness.Fresh(t, "claimed").Claim(test, "prod1")
+			require.False(t, test.failed)
+		})
+	}
+}

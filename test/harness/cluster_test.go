@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -30,6 +31,7 @@ const victim = "OCM_HARNESS_VICTIM"
 var (
 	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	kinds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	appliedWorks = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"}
 )
@@ -98,7 +100,10 @@ func TestAClusterIsBroughtBack(t *testing.T) {
 	seen := map[types.UID]bool{}
 	for _, name := range []string{"first", "second", "third"} {
 		t.Run(name, func(t *testing.T) {
-			c := harness.Fresh(t, "again")
+			c := harness.Fresh(t, name)
+			kubeconfig, err := clientcmd.LoadFromFile(c.Kubeconfig)
+			require.NoError(t, err)
+			require.Equal(t, name, kubeconfig.CurrentContext)
 			require.Contains(t, []string{"", c.Config.Host}, server, "another cluster was started")
 			server = c.Config.Host
 			client := c.Dynamic(t)
@@ -127,5 +132,40 @@ func TestAClusterIsBroughtBack(t *testing.T) {
 				return err == nil
 			}), "an object of an earlier test is there, or the kind is not served")
 		})
+	}
+}
+
+// TestAClusterWithANodeIsBroughtBack uses one cluster twice: what ran on its node has ended, and
+// another program runs there.
+func TestAClusterWithANodeIsBroughtBack(t *testing.T) {
+	program := harness.Program(t, "test/integration/playground/podapp")
+	var dir string
+	for _, image := range []string{"first", "second"} {
+		t.Run(image, func(t *testing.T) {
+			c := harness.FreshWithNode(t, image, map[string]string{image: program})
+			require.Contains(t, []string{"", c.Playground.Dir}, dir, "another cluster was started")
+			dir = c.Playground.Dir
+			logs, err := filepath.Glob(filepath.Join(dir, "logs", "*"))
+			require.NoError(t, err)
+			require.Empty(t, logs)
+			in := c.Dynamic(t).Resource(pods).Namespace("default")
+			listed, err := in.List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Empty(t, listed.Items)
+			_, err = in.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "app"},
+				"spec": map[string]any{"containers": []any{map[string]any{"name": "app", "image": "example.com/" + image + ":v1"}}},
+			}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			var pod *unstructured.Unstructured
+			require.True(t, harness.Until(time.Minute, func() bool {
+				pod, err = in.Get(t.Context(), "app", metav1.GetOptions{})
+				require.NoError(t, err)
+				phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+				return phase == "Running"
+			}), "%v", pod)
+		})
+		require.Len(t, processesOf(t, dir), 3, "only the control plane runs")
+		require.NoDirExists(t, filepath.Join(dir, "pods"), "each pod has a folder there until its processes have ended")
 	}
 }

@@ -20,56 +20,78 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// rested holds, by name, clusters that tests have used and that were reset.
-var rested = struct {
+// rested holds clusters that tests have used and that were reset.
+var rested struct {
 	sync.Mutex
-	of map[string][]*renewable
-}{of: map[string][]*renewable{}}
+	plain, withNode []*renewable
+}
 
 // Fresh returns a cluster without nodes for one test. If an earlier test of this process
-// had one of the same name, that one is reused: its stored state is reset to what it was
-// after its start, except for its identity, which is new. A reset takes a tenth of the
+// had one, under whatever name, that one is reused: its stored state is reset to what it
+// was after its start, except for its identity, which is new. A reset takes a tenth of the
 // time of a start. Tests that stop processes of the cluster or change their files use
 // ControlPlane.
 func Fresh(t testing.TB, name string) *Cluster {
 	t.Helper()
-	r := takeRested(name)
+	return fresh(t, name, &rested.plain, nil)
+}
+
+// FreshWithNode is Fresh for a cluster with a process node, which can run the programs of
+// these images and no others; see WithNode. The Node object is named after the first test
+// that had the cluster. What runs on it ends with the test, the clusters that were created
+// last first: create a cluster before those whose agents connect to it.
+func FreshWithNode(t testing.TB, name string, images map[string]string) *Cluster {
+	t.Helper()
+	return fresh(t, name, &rested.withNode, images)
+}
+
+func fresh(t testing.TB, name string, list *[]*renewable, images map[string]string) *Cluster {
+	t.Helper()
+	r := takeRested(list)
 	if r == nil {
 		var err error
-		r, err = newRenewable(t.Context(), name)
+		r, err = newRenewable(t.Context(), name, images)
 		require.NoError(t, err)
+	} else {
+		require.NoError(t, r.use(t.Context(), name, images))
 	}
+	c := r.Cluster
 	t.Cleanup(func() {
-		r.explain(t)
+		c.explain(t)
 		if !t.Failed() {
 			// The context of the test has ended by now.
 			ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 			defer cancel()
 			err := r.renew(ctx)
 			if err == nil {
+				c.unclaim()
 				rested.Lock()
 				defer rested.Unlock()
-				rested.of[name] = append(rested.of[name], r)
+				*list = append(*list, r)
 				return
 			}
 			t.Logf("cluster %s is not used again: %v", name, err)
 		}
 		require.NoError(t, r.Stop())
 	})
-	return r.Cluster
+	return c
 }
 
-func takeRested(name string) *renewable {
+func takeRested(list *[]*renewable) *renewable {
 	rested.Lock()
 	defer rested.Unlock()
-	list := rested.of[name]
-	if len(list) == 0 {
+	if len(*list) == 0 {
 		return nil
 	}
-	rested.of[name] = list[:len(list)-1]
-	return list[len(list)-1]
+	last := len(*list) - 1
+	r := (*list)[last]
+	*list = (*list)[:last]
+	return r
 }
 
 // renewTimeout bounds how long resetting a cluster may take.
@@ -77,14 +99,22 @@ const renewTimeout = time.Minute
 
 // renewable is a cluster with the state it stored after its start.
 type renewable struct {
+	// Cluster is another value for each test, because tests may keep theirs.
 	*Cluster
+	// node is whether it has a process node, which runs while a test has the cluster.
+	node   bool
 	etcd   *http.Client
 	stored map[string][]byte
 	groups map[string]bool
 }
 
-func newRenewable(ctx context.Context, name string) (*renewable, error) {
-	cluster, err := launch(ctx, name)
+// newRenewable starts a cluster, with a process node if there are images.
+func newRenewable(ctx context.Context, name string, images map[string]string) (*renewable, error) {
+	var options []Option
+	if images != nil {
+		options = append(options, Node(images))
+	}
+	cluster, err := launch(ctx, name, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +130,33 @@ func newRenewable(ctx context.Context, name string) (*renewable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what cluster %s stores: %w; %w", name, err, cluster.Stop())
 	}
+	// A node that is stopped is forgotten: it registers itself again.
+	maps.DeleteFunc(r.stored, func(key string, _ []byte) bool {
+		return strings.HasPrefix(key, nodes) || strings.HasPrefix(key, nodeLeases)
+	})
+	r.node = images != nil
 	return r, nil
+}
+
+// use gives a cluster that was reset to another test, under a name of that test's choice.
+func (r *renewable) use(ctx context.Context, name string, images map[string]string) error {
+	kubeconfig, err := clientcmd.LoadFromFile(r.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	named := clientcmdapi.NewConfig()
+	named.Clusters[name], named.AuthInfos[name] = kubeconfig.Clusters[r.Name], kubeconfig.AuthInfos[r.Name]
+	named.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	named.CurrentContext = name
+	file := filepath.Join(r.dir, name+".kubeconfig")
+	if err := clientcmd.WriteToFile(*named, file); err != nil {
+		return err
+	}
+	r.Cluster = &Cluster{Name: name, Config: rest.CopyConfig(r.Playground.Config), Kubeconfig: file, Playground: r.Playground, dir: r.dir}
+	if !r.node {
+		return nil
+	}
+	return r.Playground.StartNode(ctx, images)
 }
 
 const (
@@ -110,6 +166,8 @@ const (
 	definitions = registry + "apiextensions.k8s.io/customresourcedefinitions/"
 	services    = registry + "apiregistration.k8s.io/apiservices/"
 	leases      = registry + "leases/"
+	nodes       = registry + "minions/"
+	nodeLeases  = leases + "kube-node-lease/"
 )
 
 // own is how often a change must come back until it counts as the cluster's own. The test
@@ -120,6 +178,11 @@ const own = 10
 // renew resets the cluster. Definitions are removed after their objects, and the state is
 // read again until the controllers have nothing left to add.
 func (r *renewable) renew(ctx context.Context) error {
+	if r.node {
+		if err := r.Playground.StopNode(); err != nil {
+			return err
+		}
+	}
 	if err := r.identify(); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const KubernetesVersion = "v1.36.3"
 type Binaries struct {
 	// Etcd, APIServer and ControllerManager make the control plane.
 	Etcd, APIServer, ControllerManager string
-	// Kubectl is not run by a playground; the demo and tests use it.
+	// Kubectl is not run by a playground, and need not be there; the demo and tests use it.
 	Kubectl string
 }
 
@@ -34,9 +34,9 @@ func CacheDir(root string) string {
 	return filepath.Join(root, "kubectl-ocm", "kubernetes", name)
 }
 
-// FindBinaries looks for etcd, kube-apiserver, kube-controller-manager and kubectl in the
-// given folders, empty names left out. It returns the first folder that holds all four,
-// with a kube-apiserver of KubernetesVersion.
+// FindBinaries looks for etcd, kube-apiserver and kube-controller-manager in the given
+// folders, empty names left out. It returns the first folder that holds all three, with a
+// kube-apiserver of KubernetesVersion.
 func FindBinaries(ctx context.Context, folders ...string) (Binaries, error) {
 	for _, dir := range folders {
 		if dir == "" {
@@ -56,7 +56,7 @@ func FindBinaries(ctx context.Context, folders ...string) (Binaries, error) {
 }
 
 func (b Binaries) complete() bool {
-	for _, path := range []string{b.Etcd, b.APIServer, b.ControllerManager, b.Kubectl} {
+	for _, path := range []string{b.Etcd, b.APIServer, b.ControllerManager} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0 {
 			return false
 		}

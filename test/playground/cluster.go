@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/node"
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
@@ -46,6 +47,8 @@ type Config struct {
 	SigningDuration time.Duration
 	// APIServerArgs are passed to kube-apiserver after the playground's own arguments.
 	APIServerArgs []string
+	// Env is the complete environment of the processes of Kubernetes.
+	Env []string
 	// Reaper, if set, ends the cluster when this process ends. Otherwise the cluster runs
 	// until Stop.
 	Reaper *process.Reaper
@@ -81,14 +84,19 @@ type Cluster struct {
 	http   *http.Client
 	client dynamic.Interface
 	pki    files
+	node   node.Config
 	port   int
 	hold   *heldPort
 }
 
 // files are the paths of keys and certificates of a cluster.
 type files struct {
-	authority                  *pki.Authority
-	serving, admin, manager    pki.Pair
+	authority               *pki.Authority
+	serving, admin, manager pki.Pair
+	// frontProxy is what kube-apiserver presents to aggregated APIs, signed by an authority of
+	// its own.
+	frontProxyCA               string
+	frontProxy                 pki.Pair
 	serviceAccount             string
 	adminConfig, managerConfig string
 }

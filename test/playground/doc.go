@@ -3,7 +3,8 @@
 // Package playground runs Kubernetes clusters on this machine from plain processes: etcd,
 // kube-apiserver and kube-controller-manager on loopback, and a process node that runs
 // the pods of the project's own images as local processes. It needs no root, no container
-// engine, nothing but a folder. `make demo` and the test harness build on it.
+// engine, nothing but a folder. `make demo`, the command `dev up` of the plugin and the test
+// harness build on it.
 //
 // It owns the folder Config.Dir: keys, kubeconfig files (mode 0600), etcd's data, logs,
 // pid files, and state.json with the port. With that folder, everything that was started

@@ -28,7 +28,10 @@ const (
 	advertised = "192.0.2.1"
 )
 
-// state is what a later start must know; it is kept in state.json.
+// stateFile holds the state of a cluster in its folder.
+const stateFile = "state.json"
+
+// state is what a later start must know.
 type state struct {
 	// Port of kube-apiserver on 127.0.0.1.
 	Port int `json:"port"`
@@ -36,14 +39,10 @@ type state struct {
 
 // choosePort reserves the port of an earlier start, or any free one.
 func (c *Cluster) choosePort() error {
-	path := filepath.Join(c.Dir, "state.json")
-	var known state
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, &known)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading %s: %w", path, err)
+	path := filepath.Join(c.Dir, stateFile)
+	known, err := readState(path)
+	if err != nil {
+		return err
 	}
 	hold, err := holdPort(known.Port)
 	if err != nil {
@@ -51,13 +50,29 @@ func (c *Cluster) choosePort() error {
 	}
 	c.hold, c.port = hold, hold.port
 	c.Server = fmt.Sprintf("https://127.0.0.1:%d", c.port)
-	if data, err = json.Marshal(state{Port: c.port}); err == nil {
+	data, err := json.Marshal(state{Port: c.port})
+	if err == nil {
 		err = os.WriteFile(path, data, 0o600)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", path, err), hold.release())
 	}
 	return nil
+}
+
+// readState reads a state file; without one the state is empty.
+func readState(path string) (known state, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &known)
+	}
+	if err != nil {
+		return known, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return known, nil
 }
 
 func (c *Cluster) makeCertificates() error {
@@ -77,6 +92,14 @@ func (c *Cluster) makeCertificates() error {
 	// One identity with all rights instead of one ServiceAccount for each controller:
 	// half the requests at start, and less memory.
 	if c.pki.manager, err = authority.Client("kube-controller-manager", "system:kube-controller-manager", "system:masters"); err != nil {
+		return err
+	}
+	front, err := pki.Open(filepath.Join(c.Dir, "pki", "front-proxy"), "front-proxy-ca-"+c.Name, c.config.Clock.Now())
+	if err != nil {
+		return err
+	}
+	c.pki.frontProxyCA = front.CertFile()
+	if c.pki.frontProxy, err = front.Client("client", frontProxyName); err != nil {
 		return err
 	}
 	c.pki.serviceAccount, err = authority.SigningKey("service-account")

@@ -3,7 +3,9 @@
 package playground
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -58,14 +60,38 @@ func (c *Cluster) writeNodeFiles() error {
 	if err != nil {
 		return err
 	}
-	return c.writeNodeConfig(node.Config{
+	c.node = node.Config{
 		Name: c.Name, Version: KubernetesVersion, Dir: c.Dir, Kubeconfig: kubeconfig, Images: images,
 		Socket: egressSocket, Serving: serving, ClientCA: c.pki.authority.CertFile(),
-	})
+	}
+	return c.writeNodeConfig()
 }
 
-func (c *Cluster) writeNodeConfig(config node.Config) error {
-	data, err := json.MarshalIndent(config, "", "  ")
+// StopNode ends the process node and its pods, and removes what they have written. The Node object
+// stays, and becomes unready after a time.
+func (c *Cluster) StopNode() error {
+	if err := errors.Join(c.Kill(ProcessNode), node.Clear(c.Dir)); err != nil {
+		return fmt.Errorf("stopping the process node of %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// StartNode starts the process node after StopNode, with these images instead of those of the
+// Config; it returns when pods can run.
+func (c *Cluster) StartNode(ctx context.Context, images map[string]string) error {
+	programs, err := absolute(images)
+	if err != nil {
+		return err
+	}
+	c.node.Images = programs
+	if err := c.writeNodeConfig(); err != nil {
+		return err
+	}
+	return c.Restart(ctx, ProcessNode)
+}
+
+func (c *Cluster) writeNodeConfig() error {
+	data, err := json.MarshalIndent(c.node, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding node configuration: %w", err)
 	}

@@ -28,6 +28,9 @@ const (
 	peerSocket = "peer:1"
 )
 
+// frontProxyName is the common name with which kube-apiserver presents itself to aggregated APIs.
+const frontProxyName = "front-proxy-client"
+
 // idle lists the controllers that nothing in a playground needs; without them,
 // kube-controller-manager is smaller and starts faster.
 var idle = []string{
@@ -44,7 +47,7 @@ var idle = []string{
 // run starts one process and returns when it is ready. If it ends instead, the error has
 // the end of its log.
 func (c *Cluster) run(ctx context.Context, component Component) error {
-	spec := process.Spec{Name: string(component), Dir: c.Dir}
+	spec := process.Spec{Name: string(component), Dir: c.Dir, Env: c.config.Env}
 	var ready func(context.Context) (bool, error)
 	switch component {
 	case Etcd:
@@ -132,6 +135,14 @@ func (c *Cluster) apiserverArgs() []string {
 		"--tls-cert-file=" + c.pki.serving.CertFile,
 		"--tls-private-key-file=" + c.pki.serving.KeyFile,
 		"--client-ca-file=" + c.pki.authority.CertFile(),
+		"--requestheader-client-ca-file=" + c.pki.frontProxyCA,
+		"--requestheader-allowed-names=" + frontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-uid-headers=X-Remote-Uid",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + c.pki.frontProxy.CertFile,
+		"--proxy-client-key-file=" + c.pki.frontProxy.KeyFile,
 		"--service-account-key-file=" + c.pki.serviceAccount,
 		"--service-account-signing-key-file=" + c.pki.serviceAccount,
 		"--service-account-issuer=https://kubernetes.default.svc",

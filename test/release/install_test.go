@@ -114,20 +114,28 @@ func install(t *testing.T, out string) string {
 	require.Equal(t, p.SHA256, hex.EncodeToString(sum[:]))
 	checksums, err := os.ReadFile(filepath.Join(out, "checksums.txt"))
 	require.NoError(t, err)
-	require.Equal(t, p.SHA256+"  "+path.Base(p.URI)+"\n", string(checksums))
+	require.Contains(t, string(checksums), p.SHA256+"  "+path.Base(p.URI)+"\n")
+	sbom, err := os.ReadFile(filepath.Join(out, path.Base(p.URI)+".cdx.json"))
+	require.NoError(t, err)
+	sum = sha256.Sum256(sbom)
+	require.Contains(t, string(checksums), hex.EncodeToString(sum[:])+"  "+path.Base(p.URI)+".cdx.json\n")
+	require.Contains(t, string(sbom), `"pkg:golang/github.com/spf13/cobra@v`)
 
 	root := t.TempDir()
 	store := filepath.Join(root, "store", m.Metadata.Name, m.Spec.Version)
-	licensed := false
+	has := map[string]bool{}
 	for _, e := range entries(t, data) {
 		require.True(t, e.regular, "krew takes only regular files and folders: %s", e.name)
 		require.True(t, filepath.IsLocal(e.name), "a path outside the archive: %s", e.name)
-		licensed = licensed || e.name == "LICENSE"
+		has[e.name] = true
 		file := filepath.Join(store, filepath.FromSlash(e.name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(t, os.WriteFile(file, e.data, e.mode))
 	}
-	require.True(t, licensed, "the archive holds no LICENSE")
+	require.True(t, has["LICENSE"], "the archive holds no LICENSE")
+	if runtime.GOOS == "linux" {
+		require.True(t, has["ocm-hub"] && has["ocm-agent"], "the archive holds no programs for dev up")
+	}
 
 	bin := filepath.Join(root, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
@@ -185,7 +193,7 @@ func same(t *testing.T, first, second string) {
 	t.Helper()
 	names, err := os.ReadDir(first)
 	require.NoError(t, err)
-	require.Len(t, names, 3)
+	require.Len(t, names, 4)
 	for _, n := range names {
 		a, err := os.ReadFile(filepath.Join(first, n.Name()))
 		require.NoError(t, err)

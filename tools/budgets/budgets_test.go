@@ -342,6 +342,13 @@ func main() {}
 package main
 
 func main() {}
+-- controllers/managed-serviceaccount/main.go --
+// SPDX-License-Identifier: Apache-2.0
+
+// Command managed-serviceaccount is the agent of an add-on.
+package main
+
+func main() {}
 `
 
 func TestDependenciesAreComparedWithTheRecordedList(t *testing.T) {

@@ -34,7 +34,7 @@ func (p product) serviceVersion(parts parts) (map[string]any, error) {
 	}
 	annotations := map[string]any{
 		"alm-examples": string(examples), "capabilities": "Basic Install", "categories": "Integration & Delivery", "containerImage": p.image,
-		"description": p.summary, "repository": repository, "support": "kubectl-ocm", "operatorframework.io/suggested-namespace": p.namespace,
+		"description": p.summary, "repository": repository, "support": repository + "/issues", "operatorframework.io/suggested-namespace": p.namespace,
 	}
 	return map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1",
@@ -43,9 +43,9 @@ func (p product) serviceVersion(parts parts) (map[string]any, error) {
 		"spec": map[string]any{
 			"displayName": p.title, "description": p.description, "version": p.version, "maturity": channel, "minKubeVersion": p.minKube,
 			"keywords": []string{"multicluster", "open-cluster-management"}, "provider": map[string]any{"name": "kubectl-ocm", "url": repository},
-			"maintainers": []any{map[string]any{"name": "kubectl-ocm", "email": "kubectl-ocm@users.noreply.github.com"}},
-			"links":       []any{map[string]any{"name": "Source", "url": repository}},
-			"icon":        []any{map[string]any{"mediatype": "image/svg+xml", "base64data": base64.StdEncoding.EncodeToString([]byte(icon))}},
+			// Without maintainers: OLM wants a mailbox of each, and the project has none.
+			"links": []any{map[string]any{"name": "Source", "url": repository}},
+			"icon":  []any{map[string]any{"mediatype": "image/svg+xml", "base64data": base64.StdEncoding.EncodeToString([]byte(icon))}},
 			"installModes": []any{
 				installMode("OwnNamespace", true), installMode("SingleNamespace", true), installMode("MultiNamespace", false), installMode("AllNamespaces", true),
 			},

@@ -82,10 +82,11 @@ func TestContainerfileFitsTheImages(t *testing.T) {
 	body, err := os.ReadFile("../../Containerfile")
 	require.NoError(t, err)
 	for name, pkg := range map[string]string{
-		"ocm-hub":          "./controllers/ocm-hub",
-		"ocm-agent":        "./controllers/ocm-agent",
-		"webdemo":          "./examples/webdemo",
-		"helloworld-addon": "./examples/helloworld-addon",
+		"ocm-hub":                "./controllers/ocm-hub",
+		"ocm-agent":              "./controllers/ocm-agent",
+		"webdemo":                "./examples/webdemo",
+		"helloworld-addon":       "./examples/helloworld-addon",
+		"managed-serviceaccount": "./controllers/managed-serviceaccount",
 	} {
 		require.Regexp(t, `(?m)^FROM build AS build-`+name+`\nRUN .* `+name+`=`+regexp.QuoteMeta(pkg)+`$`, string(body))
 		require.Regexp(t, `(?m)^FROM scratch AS `+name+`\nCOPY --from=build-`+name+` /rootfs /\nUSER 65532:65532\nENTRYPOINT \["/`+name+`"\]$`, string(body))

@@ -20,7 +20,7 @@ import (
 // definition reads the definition with a full name such as
 // placements.cluster.open-cluster-management.io.
 func definition(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	u, err := crd.Get(name)
+	u, err := crd.Any(name)
 	if err != nil {
 		return nil, err
 	}

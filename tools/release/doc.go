@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release builds what users install: an archive of the plugin for each platform,
-// the checksums of the archives, and the krew manifest that names them.
+// the checksums of the archives, and the krew manifest that names them. The archives for
+// Linux also have the programs of hub and agent, for "kubectl ocm dev up".
 //
 // It reads the module in the current folder, LICENSE and README.md, and writes
 // <out>/kubectl-ocm_<os>_<arch>.tar.gz (.zip for Windows), <out>/checksums.txt and the
@@ -14,10 +15,13 @@
 // reject. The folder krew-index/ around it is a complete custom index: "kubectl krew
 // index add" accepts it once it is published as a git repository of its own.
 //
-// It uploads nothing, signs nothing and needs no network once the modules are
-// downloaded.
+// Beside each archive lies its bill of materials (CycloneDX): the modules that are linked
+// into its programs. The checksums name both, and -key signs the checksums by an SSH key.
+// Without a key it says that they are unsigned.
+//
+// It uploads nothing and needs no network once the modules are downloaded.
 //
 // Usage, as "make release" does it:
 //
-//	go run ./tools/release -version v1.2.3 [-out DIR] [-manifest FILE] [-platform os/arch,...]
+//	go run ./tools/release -version v1.2.3 [-out DIR] [-manifest FILE] [-platform os/arch,...] [-key FILE]
 package main

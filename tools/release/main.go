@@ -36,7 +36,9 @@ type config struct {
 	Out, Manifest string
 	// Commit is the full hash of the commit that the sources are of; empty if they are of
 	// none.
-	Commit    string
+	Commit string
+	// Key is the file of the SSH key that signs the checksums; without one nothing is signed.
+	Key       string
 	Platforms []platform
 }
 
@@ -50,6 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.Out, "out", "dist", "folder that archives and checksums are written to")
 	flags.StringVar(&c.Manifest, "manifest", "krew-index/plugins/ocm.yaml", "krew manifest to write")
 	flags.StringVar(&c.Commit, "commit", "", "the commit that the sources are of, for the manifest to name")
+	flags.StringVar(&c.Key, "key", "", "SSH key that signs the checksums, or its public half if an ssh-agent holds it")
 	names := flags.String("platform", strings.Join(allPlatforms, ","), "platforms to build for, separated by commas")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -69,6 +72,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := release(ctx, c, stdout); err != nil {
 		fmt.Fprintf(stderr, "release: %v\n", err)
 		return exitFailed
+	}
+	if c.Key == "" {
+		fmt.Fprintln(stderr, "release: the checksums are unsigned; make release KEY=FILE signs them by an SSH key")
 	}
 	return exitDone
 }

@@ -32,7 +32,7 @@ func someAssets(t *testing.T) []asset {
 	t.Helper()
 	var assets []asset
 	for _, p := range somePlatforms(t) {
-		assets = append(assets, asset{p, strings.Repeat("0a", 32)})
+		assets = append(assets, asset{p, strings.Repeat("0a", 32), strings.Repeat("0b", 32)})
 	}
 	return assets
 }
@@ -246,11 +246,13 @@ func TestZipHoldsOnlyRegularFilesOfAFixedTime(t *testing.T) {
 
 func TestChecksumsAreSortedByName(t *testing.T) {
 	text := string(checksums([]asset{
-		{platform{"windows", "amd64"}, strings.Repeat("0", 64)},
-		{platform{"darwin", "arm64"}, strings.Repeat("f", 64)},
+		{platform{"windows", "amd64"}, strings.Repeat("0", 64), strings.Repeat("1", 64)},
+		{platform{"darwin", "arm64"}, strings.Repeat("f", 64), strings.Repeat("e", 64)},
 	}))
 	require.Equal(t, strings.Repeat("f", 64)+"  kubectl-ocm_darwin_arm64.tar.gz\n"+
-		strings.Repeat("0", 64)+"  kubectl-ocm_windows_amd64.zip\n", text)
+		strings.Repeat("e", 64)+"  kubectl-ocm_darwin_arm64.tar.gz.cdx.json\n"+
+		strings.Repeat("0", 64)+"  kubectl-ocm_windows_amd64.zip\n"+
+		strings.Repeat("1", 64)+"  kubectl-ocm_windows_amd64.zip.cdx.json\n", text)
 }
 
 func TestWrongArgumentsBuildNothing(t *testing.T) {

@@ -29,6 +29,8 @@ type results struct {
 	// Slow are the tests that took slowFrom or more; tests with subtests are represented
 	// by those.
 	Slow []slow
+	// Failures are the failed tests that say why.
+	Failures []failure
 }
 
 // slow is a test and its duration.
@@ -46,6 +48,7 @@ func (r *results) add(other results) {
 	r.Skipped += other.Skipped
 	r.Packages = append(r.Packages, other.Packages...)
 	r.Slow = append(r.Slow, other.Slow...)
+	r.Failures = append(r.Failures, other.Failures...)
 }
 
 // test names one test of one package; name is empty for the package itself.
@@ -117,11 +120,23 @@ func (c *counter) keep(key test, output string) {
 	c.output[key] = append(c.output[key], output)
 }
 
+// show prints the output of a failed test, first of all why it failed.
 func (c *counter) show(key test) {
-	for _, line := range c.output[key] {
+	reasons, around := explained(c.output[key])
+	delete(c.output, key)
+	if len(reasons) > 0 {
+		name := title(key)
+		fmt.Fprintf(c.out, "FAIL %s\n", name)
+		c.sum.Failures = append(c.sum.Failures, failure{Test: name, Lines: brief(reasons)})
+	}
+	for _, line := range append(reasons, around...) {
 		fmt.Fprint(c.out, line)
 	}
-	delete(c.output, key)
+}
+
+// title names a test with the last element of its package.
+func title(key test) string {
+	return strings.TrimSuffix(path.Base(key.pkg)+"."+key.name, ".")
 }
 
 // close ends a package. Tests that are still running when their package fails have failed
@@ -164,7 +179,7 @@ func (c *counter) finish() results {
 	}
 	for key, seconds := range c.seconds {
 		if key.name != "" && !c.parent[key] {
-			c.sum.Slow = append(c.sum.Slow, slow{Test: path.Base(key.pkg) + "." + key.name, Seconds: seconds})
+			c.sum.Slow = append(c.sum.Slow, slow{Test: title(key), Seconds: seconds})
 		}
 	}
 	return c.sum

@@ -108,8 +108,8 @@ func showSlow(out io.Writer, all []slow) {
 	}
 }
 
-// readRecord prints the package lines of every recorded run and their slowest tests, and
-// sums the counts.
+// readRecord prints the package lines of every recorded run, their slowest tests and why
+// tests failed, and sums the counts.
 func readRecord(name string, out io.Writer) (results, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -121,6 +121,7 @@ func readRecord(name string, out io.Writer) (results, error) {
 		var r results
 		if err := d.Decode(&r); errors.Is(err, io.EOF) {
 			showSlow(out, sum.Slow)
+			showFailures(out, sum.Failures)
 			return sum, nil
 		} else if err != nil {
 			return results{}, fmt.Errorf("reading recorded results: %w", err)

@@ -27,6 +27,8 @@ type Agent struct {
 	// Apart gives what registration needs to a ServiceAccount of its own, so that what applies
 	// works has none of it.
 	Apart bool
+	// Proxy adds what the tunnel needs: the right to act for users.
+	Proxy bool
 }
 
 // WorkAccount returns the ServiceAccount of the agent of a Klusterlet: that of the whole agent,
@@ -35,6 +37,12 @@ func WorkAccount(klusterlet string) string { return klusterlet + "-work-sa" }
 
 // RegistrationAccount returns the ServiceAccount of a registration that is a process of its own.
 func RegistrationAccount(klusterlet string) string { return klusterlet + "-registration-sa" }
+
+// ProxyBinding returns the name of the ClusterRoleBinding with which the agent of a Klusterlet acts
+// for users of the hub.
+func ProxyBinding(klusterlet string) string {
+	return "kubectl-ocm:" + klusterlet + "-registration:proxy"
+}
 
 // account returns the ServiceAccount to which a binding of the manifests belongs.
 func (o Agent) account(binding string) string {
@@ -49,6 +57,13 @@ func Rights(o Agent) ([]*unstructured.Unstructured, error) {
 	objects, err := Read("rbac.yaml")
 	if err != nil {
 		return nil, err
+	}
+	if o.Proxy {
+		tunnel, err := Read("proxy.yaml")
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, tunnel...)
 	}
 	if o.Narrow {
 		objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetName() == adminBinding })

@@ -27,8 +27,12 @@ func TestTheOperatorReadsSecretsByNameOnly(t *testing.T) {
 			require.NotContains(t, append(slices.Concat(rule.Verbs, rule.Resources), rule.APIGroups...), "*")
 			if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.Verbs, []string{"create"}) {
 				require.Equal(t, []string{
-					"bootstrap-hub-kubeconfig", "hub-kubeconfig-secret", "open-cluster-management-image-pull-credentials",
+					"bootstrap-hub-kubeconfig", "external-managed-kubeconfig", "external-managed-kubeconfig-agent",
+					"external-managed-kubeconfig-registration", "external-managed-kubeconfig-work", "hub-kubeconfig-secret", "open-cluster-management-image-pull-credentials",
 				}, rule.ResourceNames)
+			}
+			if slices.Contains(rule.Resources, "networkpolicies") && slices.Contains(rule.Verbs, "delete") {
+				require.Equal(t, []string{"allow-dns-and-api", "default-deny-all", "klusterlet-agent"}, rule.ResourceNames)
 			}
 			if slices.Contains(rule.Verbs, "escalate") {
 				require.Equal(t, []string{"clusterroles", "roles"}, rule.Resources)

@@ -20,6 +20,7 @@ import (
 const (
 	bootstrapPath = "/spoke/bootstrap"
 	hubPath       = "/spoke/hub-kubeconfig"
+	spokePath     = "/spoke/config"
 )
 
 // Requests a second and their burst, unless the spec says otherwise.
@@ -30,8 +31,8 @@ const defaultSync = "60s"
 
 // arguments returns the arguments of one process of an agent: of registration, of works, or of
 // both.
-func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, cluster string) []any {
-	out := []string{p.command, "--spoke-cluster-name=" + cluster}
+func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, o deploymentOptions) []any {
+	out := []string{p.command, "--spoke-cluster-name=" + o.cluster}
 	if p.registration {
 		out = append(out, registrationArguments(asked)...)
 	}
@@ -49,7 +50,11 @@ func arguments(p process, k *operatorv1.Klusterlet, asked settings.Asked, cluste
 	for _, gate := range gates {
 		out = append(out, "--feature-gates="+gate)
 	}
-	out = append(out, limits(p, k)...)
+	out = append(out, requests(p, k)...)
+	out = append(out, o.limits...)
+	if o.managed != "" {
+		out = append(out, "--spoke-kubeconfig="+spokePath+"/kubeconfig", "--terminate-on-files="+spokePath+"/kubeconfig")
+	}
 	list := make([]any, len(out))
 	for i, argument := range out {
 		list[i] = argument
@@ -141,9 +146,9 @@ func workArguments(p process, k *operatorv1.Klusterlet, asked settings.Asked) []
 	return out
 }
 
-// limits returns the flags of the requests that a process may send: those of registration always,
+// requests returns the flags of the requests that a process may send: those of registration always,
 // those of works as far as the spec sets them, of a process that does both the higher ones.
-func limits(p process, k *operatorv1.Klusterlet) []string {
+func requests(p process, k *operatorv1.Klusterlet) []string {
 	var qps, burst int32
 	if p.registration {
 		qps, burst = defaultQPS, defaultBurst

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
@@ -46,6 +47,9 @@ type Config struct {
 	// Namespace is where this process runs; Image is what it runs when its Deployment cannot be
 	// found.
 	Namespace, Image string
+	// SyncLabels copies the labels of a Klusterlet to what is made for its agent, and NoAddOns
+	// makes no namespace of add-ons.
+	SyncLabels, NoAddOns bool
 	// Klusterlets are those of NewKlusterlets; their owner runs the collection after New.
 	Klusterlets *watch.Collection[settings.Seen]
 	// Definitions are the CustomResourceDefinitions to apply (config/crd.Agent).
@@ -69,6 +73,8 @@ type Controller struct {
 	// written holds the generation of each Deployment as this loop left it.
 	written map[reconcile.Key]int64
 	askers  map[string]*askers
+	// remotes are the managed clusters of hosted agents, by Klusterlet.
+	remotes shared.Held[*remote]
 }
 
 // askers ask the hub of one Klusterlet.
@@ -100,6 +106,7 @@ func New(o Config) *Controller {
 // Run serves the Klusterlets until ctx is done. It watches nothing else while there are none.
 func (c *Controller) Run(ctx context.Context) error {
 	var running sync.WaitGroup
+	defer c.remotes.End()
 	defer running.Wait()
 	running.Go(func() { c.follow(ctx) })
 	return reconcile.Loop{Name: Name, Workers: workers, Reconcile: c.Reconcile}.Run(ctx, c.queue)
@@ -133,9 +140,6 @@ func (c *Controller) look(ctx context.Context) func() {
 	for _, one := range v.collections() {
 		running.Go(func() { _ = one.Run(ctx) })
 	}
-	for _, one := range v.shared.Collections() {
-		running.Go(func() { _ = one.Run(ctx) })
-	}
 	c.setView(v)
 	c.wakeAll()
 	return func() {
@@ -157,17 +161,20 @@ func (c *Controller) setView(v *view) {
 	c.view = v
 }
 
+func (c *Controller) wake(klusterlet string) { c.queue.Add(reconcile.Key{Name: klusterlet}) }
+
 func (c *Controller) wakeAll() {
 	for _, is := range c.config.Klusterlets.List() {
-		c.queue.Add(reconcile.Key{Name: is.Klusterlet.Name})
+		c.wake(is.Klusterlet.Name)
 	}
 }
 
-// Others returns the Klusterlets that are not being deleted, except for the one with that name.
+// Others returns the Klusterlets whose agents manage this cluster and that are not being deleted,
+// except for the one with that name.
 func Others(klusterlets *watch.Collection[settings.Seen], except string) []string {
 	var out []string
 	for _, is := range klusterlets.List() {
-		if is.Klusterlet.DeletionTimestamp == nil && is.Klusterlet.Name != except {
+		if k := is.Klusterlet; k.DeletionTimestamp == nil && k.Name != except && !k.IsHosted() {
 			out = append(out, is.Klusterlet.Name)
 		}
 	}
@@ -181,29 +188,33 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		c.mu.Lock()
 		delete(c.askers, key.Name)
 		c.mu.Unlock()
+		c.remotes.Set(key.Name, nil)
 		return reconcile.Result{}, nil
 	}
 	v := c.current()
 	if v == nil {
 		return reconcile.Result{}, nil
 	}
-	problem, known := v.problem()
+	problem, known := shared.Problem(v.collections())
 	if !known {
 		return c.wait(ctx, is.Klusterlet, problem)
 	}
 	if !c.isElected(v) || slices.Contains(v.ownRun(), key.Name) {
 		return reconcile.Result{}, nil
 	}
-	s, err := c.gather(ctx, v, is)
+	s, known, err := c.gather(ctx, v, is)
 	if err != nil {
-		return reconcile.Result{}, err
+		return c.fail(ctx, is.Klusterlet, operatorv1.ReasonKlusterletApplyFailed, err)
+	}
+	if !known {
+		return reconcile.Result{RequeueAfter: syncCheck}, nil
 	}
 	if s.Lease != "" {
 		return reconcile.Result{RequeueAfter: leaseCheck}, nil
 	}
 	p := Decide(s)
 	if p.Remove {
-		return c.remove(ctx, is.Klusterlet, p)
+		return c.remove(ctx, s, p)
 	}
 	return c.carryOut(ctx, is.Klusterlet, p)
 }
@@ -220,16 +231,21 @@ func (c *Controller) wait(ctx context.Context, k *operatorv1.Klusterlet, problem
 	return result.Sooner(reconcile.Result{RequeueAfter: endCheck}), err
 }
 
+// fail tells an error that ends a pass; what runs stays as it is.
+func (c *Controller) fail(ctx context.Context, k *operatorv1.Klusterlet, reason string, err error) (reconcile.Result, error) {
+	s := State{Now: c.config.Clock.Now(), Klusterlet: k}
+	_, told := c.execute.Execute(ctx, k, reconcile.Plan{Object: s.failed(reason, shared.Explain(err))})
+	return reconcile.Result{}, errors.Join(err, told)
+}
+
 // carryOut writes the stages of a plan in their order; a stage that fails keeps the later ones
 // back.
 func (c *Controller) carryOut(ctx context.Context, k *operatorv1.Klusterlet, p Plan) (reconcile.Result, error) {
 	var result reconcile.Result
 	for _, stage := range p.Stages {
-		next, err := c.execute.Execute(ctx, k, reconcile.Plan{Writes: stage.Writes})
+		next, err := c.carryOutStage(ctx, k, stage)
 		if err != nil {
-			s := State{Now: c.config.Clock.Now(), Klusterlet: k}
-			_, told := c.execute.Execute(ctx, k, reconcile.Plan{Object: s.failed(stage.Reason, err.Error())})
-			return reconcile.Result{}, errors.Join(err, told)
+			return c.fail(ctx, k, stage.Reason, err)
 		}
 		result = result.Sooner(next)
 	}
@@ -237,18 +253,38 @@ func (c *Controller) carryOut(ctx context.Context, k *operatorv1.Klusterlet, p P
 	return result.Sooner(next), err
 }
 
-// remove ends the processes of an agent, then removes everything else of it.
-func (c *Controller) remove(ctx context.Context, k *operatorv1.Klusterlet, p Plan) (reconcile.Result, error) {
+func (c *Controller) carryOutStage(ctx context.Context, k *operatorv1.Klusterlet, stage Stage) (reconcile.Result, error) {
+	switch {
+	case len(stage.tokens) > 0:
+		return reconcile.Result{}, c.issue(ctx, k, stage.tokens)
+	case stage.Managed:
+		return c.onManaged(ctx, k, stage.Writes)
+	}
+	return c.execute.Execute(ctx, k, reconcile.Plan{Writes: stage.Writes})
+}
+
+// remove ends the processes of an agent, then removes everything else of it: first on the managed
+// cluster of a hosted one.
+func (c *Controller) remove(ctx context.Context, s State, p Plan) (reconcile.Result, error) {
 	for _, d := range p.End {
 		if err := teardown.EndDeployment(ctx, c.config.Client, d.Key.Namespace, d.Key.Name, d.UID); err != nil {
-			return reconcile.Result{}, err
+			return c.fail(ctx, s.Klusterlet, operatorv1.ReasonManagementClusterResourceApplyFailed, err)
 		}
 	}
 	if p.Await {
 		return reconcile.Result{RequeueAfter: endCheck}, nil
 	}
-	if err := teardown.Operated(ctx, c.config.Client, k, p.Namespace); err != nil {
-		return reconcile.Result{}, err
+	k := s.Klusterlet
+	switch {
+	case p.Managed:
+		if err := c.cleanManaged(ctx, k); err != nil {
+			s.Managed.Problem = "The managed cluster cannot be cleaned up: " + watch.Reason(err)
+			p = Decide(s)
+		}
+	case !p.Left:
+		if err := teardown.Operated(ctx, c.config.Client, k, p.Namespace); err != nil {
+			return c.fail(ctx, k, operatorv1.ReasonManagementClusterResourceApplyFailed, err)
+		}
 	}
 	return c.execute.Execute(ctx, k, p.Plan)
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,8 +37,17 @@ type State struct {
 	Lease string
 	// Holder is another Klusterlet whose agent has the namespace; empty if it is free.
 	Holder string
+	// Neighbors are the other Klusterlets of this cluster that stay.
+	Neighbors []string
+	// HubNamespaceOf is the managed cluster whose namespace, on a hub that is this cluster, a hosted
+	// agent would take that has not run yet; empty if it would take none.
+	HubNamespaceOf string
+	// Managed is the managed cluster of a hosted agent; the Parts are then those of that cluster.
+	Managed Managed
 	// Compact makes one process of every agent.
 	Compact bool
+	// SyncLabels copies the labels of the Klusterlet to what is made for its agent alone.
+	SyncLabels bool
 	// Image is the image of this program.
 	Image string
 	// Rights are the applies of the agent's ServiceAccounts and rights.
@@ -48,12 +58,20 @@ type State struct {
 	Written     map[reconcile.Key]bool
 	// Namespaces are those that concern the Klusterlet, by name; Secrets are the kubeconfigs in
 	// them, by namespace and name.
-	Namespaces map[string]Namespace
+	Namespaces map[string]Labelled
 	Secrets    map[string]map[string]Secret
 	// PullSource is the image pull secret beside this process, nil without one; PullCopies are
 	// those of other namespaces.
 	PullSource *Secret
 	PullCopies map[string]Secret
+	// Profile limits the connections of all agents of an operator, nil without one; ProfileCopies
+	// are those of other namespaces.
+	Profile       *Profile
+	ProfileCopies map[string]Profile
+	// Policies are the NetworkPolicies in the agent's namespace that have the names of an agent's and the
+	// label of one; APIServer are the ports of the API servers of this cluster.
+	Policies  map[string]Labelled
+	APIServer []int64
 	// BootstrapSecret and HubSecret are the data of the agent's secrets, nil when absent;
 	// Bootstrap and Hub are what the hub grants to them.
 	BootstrapSecret, HubSecret map[string][]byte
@@ -64,6 +82,10 @@ type State struct {
 type Stage struct {
 	Writes []reconcile.Write
 	Reason string
+	// Managed is true when the writes are for the managed cluster of a hosted agent.
+	Managed bool
+	// tokens are to be requested there.
+	tokens []token
 }
 
 // Plan is what a pass does.
@@ -76,10 +98,24 @@ type Plan struct {
 	Remove, Await bool
 	End           []Deployment
 	Namespace     string
+	// Managed is true when the managed cluster of a hosted agent is to be cleaned up, Left when
+	// it is left as it is. The rest stays for the next pass then.
+	Managed, Left bool
 }
 
 // Decide returns what to write for a Klusterlet that this loop serves. It is a pure function.
 func Decide(s State) Plan {
+	p := s.decide()
+	if len(p.Writes) > 0 {
+		p.OnFailure = &metav1.Condition{
+			Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonManagementClusterResourceApplyFailed,
+			ObservedGeneration: s.Klusterlet.Generation,
+		}
+	}
+	return p
+}
+
+func (s State) decide() Plan {
 	if s.Klusterlet.DeletionTimestamp != nil {
 		return s.removal()
 	}
@@ -92,41 +128,63 @@ func Decide(s State) Plan {
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	asked.Invalid = cmp.Or(asked.Invalid, s.misplaced())
+	limits, problem := s.limits()
+	asked.Invalid = cmp.Or(asked.Invalid, problem)
+	policies := s.servePolicies(&asked)
 	addUnsupported(&asked, s.Klusterlet.Spec)
+	s.Properties = asked.Settings.Properties
 	p := Plan{}
 	next.Status.ObservedGeneration = next.Generation
 	var wanted []*unstructured.Unstructured
-	problem := asked.Invalid
-	if problem == "" {
-		var err error
-		if wanted, p.Stages, err = s.install(asked); err != nil {
-			problem = err.Error()
-		}
-		if problem == "" && s.cluster(asked) == "" && !s.isSingleton() {
-			problem = "works are applied once the cluster has a name: the spec has none, and Secret hub-kubeconfig-secret neither"
+	problem = asked.Invalid
+	if s.isHosted() && problem == "" {
+		if problem = s.Managed.Problem; s.prepare(next, &p) {
+			return p
 		}
 	}
-	s.setConditions(next, asked, problem)
-	p.RequeueAfter = s.setConnection(next, asked)
 	if problem == "" {
-		s.setInventory(next, wanted)
+		wanted, problem = s.install(asked, s.policies(policies), limits, &p)
+		s.addLabels(p.Stages)
+	}
+	s.setConditions(next, asked, problem)
+	if !s.isHosted() || asked.Invalid == "" {
+		p.RequeueAfter = sooner(p.RequeueAfter, s.setConnection(next, asked))
+	}
+	if problem == "" {
+		s.setInventory(next, wanted, policies)
 		if s.isAvailable(wanted) {
-			p.Writes = s.leftovers(wanted)
+			s.leftovers(wanted, &p)
 		}
 	}
 	p.Object = next
 	return p
 }
 
+// sooner returns the shorter of two times that are not zero.
+func sooner(a, b time.Duration) time.Duration {
+	return reconcile.Result{RequeueAfter: a}.Sooner(reconcile.Result{RequeueAfter: b}).RequeueAfter
+}
+
 // misplaced returns why the agent cannot run where the spec says; empty when it can.
 func (s State) misplaced() string {
-	switch {
-	case s.isHosted():
-		return "deployOption.mode " + string(s.Klusterlet.Spec.DeployOption.Mode) + " is not supported: the agent runs on the cluster that it manages"
+	switch mode := s.Klusterlet.Spec.DeployOption.Mode; {
+	case mode != "" && mode != operatorv1.InstallModeDefault && mode != operatorv1.InstallModeSingleton && !mode.IsHosted():
+		return "deployOption.mode " + string(mode) + " does not exist: use Default, Singleton, Hosted or SingletonHosted"
+	case s.isHosted() && (!s.Klusterlet.IsHosted() || len(s.oldNamespaces()) > 0):
+		return "deployOption.mode cannot change between the modes that run the agent on the managed cluster and the hosted ones: " +
+			"delete the Klusterlet and create it again"
+	case s.isHosted() && !operatorv1.CanBeHosted(s.Klusterlet.Name):
+		return "a hosted agent runs in the namespace with the name of its Klusterlet, which cannot be " + s.Klusterlet.Name + ": choose another name"
+	case s.HubNamespaceOf != "":
+		return "namespace " + s.Klusterlet.Name + " is that of managed cluster " + s.HubNamespaceOf + ", whose hub is this cluster: " +
+			"delete the Klusterlet and create it with another name"
+	case s.isHosted() && s.managedHolder() != "":
+		return "namespace " + s.Klusterlet.ManagedNamespace() + " of the managed cluster is that of klusterlet/" + s.managedHolder() +
+			": set spec.namespace to another one"
+	case s.Klusterlet.ManagedNamespace() == operatorv1.NamespaceAgentAddOn:
+		return "namespace " + operatorv1.NamespaceAgentAddOn + " is that of add-ons: set spec.namespace to another one"
 	case s.Holder != "":
 		return "namespace " + s.agentNamespace() + " is that of klusterlet/" + s.Holder + ": set spec.namespace to another one"
-	case s.agentNamespace() == operatorv1.NamespaceAgentAddOn:
-		return "namespace " + s.agentNamespace() + " is that of add-ons: set spec.namespace to another one"
 	}
 	return ""
 }
@@ -139,9 +197,10 @@ func addUnsupported(r *settings.Asked, s operatorv1.KlusterletSpec) {
 	slices.Sort(r.Unsupported)
 }
 
+// isHosted reports whether the agent runs here and manages another cluster, or has done so before
+// its spec was changed.
 func (s State) isHosted() bool {
-	mode := s.Klusterlet.Spec.DeployOption.Mode
-	return mode == operatorv1.InstallModeHosted || mode == operatorv1.InstallModeSingletonHosted
+	return s.Klusterlet.IsHosted() || slices.Contains(s.Klusterlet.Finalizers, operatorv1.FinalizerKlusterletHosted)
 }
 
 // isSingleton reports whether one process is the whole agent.
@@ -153,7 +212,12 @@ func (s State) isSingleton() bool {
 func (s State) isApart() bool { return !s.isSingleton() }
 
 // agentNamespace is where the agent runs.
-func (s State) agentNamespace() string { return s.Klusterlet.AgentNamespace() }
+func (s State) agentNamespace() string {
+	if s.isHosted() {
+		return s.Klusterlet.Name
+	}
+	return s.Klusterlet.AgentNamespace()
+}
 
 func (s State) processes() []process {
 	if s.isSingleton() {
@@ -176,24 +240,24 @@ func (s State) cluster(asked settings.Asked) string {
 	return cmp.Or(asked.Settings.ClusterName, string(s.HubSecret[clusterv1.SecretKeyClusterName]))
 }
 
-// install returns the Deployments of the agent, and the stages of its installation.
-func (s State) install(asked settings.Asked) (wanted []*unstructured.Unstructured, stages []Stage, err error) {
-	management := append(s.movedSecrets(asked), s.pullSecrets()...)
-	for _, p := range s.processes() {
-		cluster := s.cluster(asked)
-		if p == workProcess && cluster == "" {
+// install adds the stages of the installation to the plan. It returns the Deployments of the agent,
+// and what is missing for it; empty when nothing is.
+func (s State) install(asked settings.Asked, policies []reconcile.Write, limits []string, p *Plan) (wanted []*unstructured.Unstructured, missing string) {
+	management := slices.Concat(s.movedSecrets(asked), s.pullSecrets(), s.profiles(), policies)
+	for _, one := range s.processes() {
+		switch {
+		case one == workProcess && s.cluster(asked) == "":
+			missing = "works are applied once the cluster has a name: the spec has none, and Secret hub-kubeconfig-secret neither"
+			continue
+		case s.isHosted() && s.secret(one.spokeSecret()) == nil:
+			missing = "Secret " + one.spokeSecret() + " is missing: the token of the agent on the managed cluster is requested"
 			continue
 		}
-		o := deploymentOptions{namespace: s.agentNamespace(), image: p.image(s.Klusterlet, s.Image), cluster: asked.Settings.ClusterName, replicas: 1}
-		if p == workProcess {
-			o.cluster, o.replicas = cluster, s.workReplicas()
-		}
-		if s.PullSource != nil {
-			o.pullSecret = operatorv1.SecretImagePull
-		}
-		u, hash, err := deployment(p, s.Klusterlet, asked, o)
+		o := s.optionsOf(one, asked)
+		o.limits, o.labels = limits, s.labels()
+		u, hash, err := deployment(one, s.Klusterlet, asked, o)
 		if err != nil {
-			return nil, nil, err
+			return nil, err.Error()
 		}
 		wanted = append(wanted, u)
 		key := reconcile.KeyOf(u)
@@ -201,21 +265,68 @@ func (s State) install(asked settings.Asked) (wanted []*unstructured.Unstructure
 			management = append(management, reconcile.Apply{Object: u, Exact: true})
 		}
 	}
-	return wanted, []Stage{
-		{s.Parts.Writes(), operatorv1.ReasonCRDApplyFailed},
-		{append([]reconcile.Write{s.namespace()}, s.Rights...), operatorv1.ReasonManagedClusterResourceApplyFailed},
-		{management, operatorv1.ReasonManagementClusterResourceApplyFailed},
-	}, nil
+	if !s.isHosted() {
+		p.Stages = []Stage{
+			{Writes: s.Parts.Writes(), Reason: operatorv1.ReasonCRDApplyFailed},
+			{Writes: append([]reconcile.Write{s.namespace()}, s.Rights...), Reason: operatorv1.ReasonManagedClusterResourceApplyFailed},
+			{Writes: management, Reason: operatorv1.ReasonManagementClusterResourceApplyFailed},
+		}
+		return wanted, missing
+	}
+	s.installHosted(p, management)
+	return wanted, missing
+}
+
+// optionsOf returns what the Deployment of a process depends on besides the Klusterlet.
+func (s State) optionsOf(p process, asked settings.Asked) deploymentOptions {
+	o := deploymentOptions{namespace: s.agentNamespace(), image: p.image(s.Klusterlet, s.Image), cluster: asked.Settings.ClusterName, replicas: 1}
+	if p == workProcess {
+		o.cluster, o.replicas = s.cluster(asked), s.workReplicas()
+	}
+	if s.PullSource != nil {
+		o.pullSecret = operatorv1.SecretImagePull
+	}
+	if s.isHosted() {
+		o.managed = s.Klusterlet.ManagedNamespace()
+	}
+	return o
+}
+
+// labels are those of the Klusterlet that its agent's objects get, too.
+func (s State) labels() map[string]string {
+	out := map[string]string{}
+	if s.SyncLabels {
+		maps.Copy(out, s.Klusterlet.Labels)
+		maps.DeleteFunc(out, func(key, _ string) bool { return key == "app" || strings.HasPrefix(key, "open-cluster-management.io") })
+	}
+	return out
+}
+
+// addLabels adds these to everything but what several agents share: the first stage, and copies.
+func (s State) addLabels(stages []Stage) {
+	for _, stage := range stages[min(1, len(stages)):] {
+		for _, a := range reconcile.Of[reconcile.Apply](stage.Writes) {
+			if kind := a.Object.GetObjectKind().GroupVersionKind().Kind; kind != "Secret" && kind != "ConfigMap" {
+				labels := s.labels()
+				maps.Copy(labels, a.Object.GetLabels())
+				a.Object.SetLabels(labels)
+			}
+		}
+	}
 }
 
 // namespace returns the apply of the agent's namespace.
 func (s State) namespace() reconcile.Write {
 	name := s.agentNamespace()
+	return reconcile.Apply{Object: s.namespaceNamed(name), LiveVersion: s.Namespaces[name].Version}
+}
+
+func (s State) namespaceNamed(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	u.SetName(name)
 	u.SetLabels(map[string]string{operatorv1.LabelCreatedByKlusterlet: s.Klusterlet.Name, operatorv1.LabelKlusterlet: s.Klusterlet.Name})
 	u.SetAnnotations(map[string]string{operatorv1.AnnotationWorkloadAllowed: "management"})
-	return reconcile.Apply{Object: u, LiveVersion: s.Namespaces[name].Version}
+	return u
 }
 
 // workReplicas is zero until there is something to connect with. Anything else that is wrong with
@@ -245,11 +356,14 @@ func (s State) movedSecrets(asked settings.Asked) []reconcile.Write {
 }
 
 // oldNamespaces are those of the agent before its spec named another one.
-func (s State) oldNamespaces() []string {
+func (s State) oldNamespaces() []string { return s.others(s.Namespaces, s.agentNamespace()) }
+
+// others returns the namespaces that were made for the agent, without the one that it has now.
+func (s State) others(all map[string]Labelled, now string) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(s.Namespaces)) {
-		n := s.Namespaces[name]
-		if n.Klusterlet == s.Klusterlet.Name && n.Owner == s.Klusterlet.Name && name != s.agentNamespace() && !n.Leaving {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		n := all[name]
+		if n.Klusterlet == s.Klusterlet.Name && n.Owner == s.Klusterlet.Name && name != now && !n.Leaving {
 			out = append(out, name)
 		}
 	}
@@ -263,7 +377,9 @@ func (s State) pullSecrets() []reconcile.Write {
 	targets := map[string]string{s.agentNamespace(): s.Klusterlet.Name}
 	for name, n := range s.Namespaces {
 		if (n.AddOns || name == operatorv1.NamespaceAgentAddOn) && !n.Leaving && name != s.agentNamespace() {
-			targets[name] = s.Parts.Owner(s.PullCopies[name].Owner)
+			if targets[name] = s.PullCopies[name].Owner; !slices.Contains(s.Neighbors, targets[name]) {
+				targets[name] = s.Klusterlet.Name
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
@@ -280,6 +396,15 @@ func (s State) pullSecrets() []reconcile.Write {
 	return out
 }
 
+// lastCopies removes what the last Klusterlet of the cluster has copied to namespaces of others.
+func (s State) lastCopies() []reconcile.Write {
+	if len(s.Neighbors) > 0 {
+		return nil
+	}
+	s.PullSource, s.Profile = nil, nil
+	return append(s.pullSecrets(), s.profiles()...)
+}
+
 // copyOf returns a copy of a secret, labelled as a Klusterlet's.
 func copyOf(from Secret, namespace, name, owner string) *unstructured.Unstructured {
 	u := request.NewSecret(from.Data)
@@ -293,17 +418,28 @@ func copyOf(from Secret, namespace, name, owner string) *unstructured.Unstructur
 }
 
 // leftovers removes what ran the agent before, and the namespaces it ran in.
-func (s State) leftovers(wanted []*unstructured.Unstructured) []reconcile.Write {
-	var out []reconcile.Write
+func (s State) leftovers(wanted []*unstructured.Unstructured, p *Plan) {
 	for _, key := range slices.SortedFunc(maps.Keys(s.Deployments), func(a, b reconcile.Key) int { return cmp.Compare(a.String(), b.String()) }) {
 		if !slices.ContainsFunc(wanted, func(u *unstructured.Unstructured) bool { return reconcile.KeyOf(u) == key }) && s.isOurs(key.Name) {
-			out = append(out, reconcile.Remove{Target: reconcile.Target{
+			p.Writes = append(p.Writes, reconcile.Remove{Target: reconcile.Target{
 				Resource: deploymentsResource, Namespace: key.Namespace, Name: key.Name, UID: s.Deployments[key].UID,
 			}})
 		}
 	}
-	for _, name := range s.oldNamespaces() {
-		out = append(out, reconcile.Remove{Target: reconcile.Target{Resource: namespacesResource, Name: name, UID: s.Namespaces[name].UID}})
+	if !s.isHosted() {
+		p.Writes = append(p.Writes, removeNamespaces(s.Namespaces, s.oldNamespaces())...)
+		return
+	}
+	old := removeNamespaces(s.Managed.Namespaces, s.others(s.Managed.Namespaces, s.Klusterlet.ManagedNamespace()))
+	if len(old) > 0 {
+		p.Stages = append(p.Stages, Stage{Writes: old, Managed: true, Reason: operatorv1.ReasonManagedClusterResourceApplyFailed})
+	}
+}
+
+func removeNamespaces(all map[string]Labelled, names []string) []reconcile.Write {
+	var out []reconcile.Write
+	for _, name := range names {
+		out = append(out, reconcile.Remove{Target: reconcile.Target{Resource: namespacesResource, Name: name, UID: all[name].UID}})
 	}
 	return out
 }
@@ -313,22 +449,33 @@ func (s State) isOurs(name string) bool {
 	return slices.ContainsFunc(allProcesses, func(p process) bool { return name == s.Klusterlet.Name+p.suffix })
 }
 
-// removal is the plan for a Klusterlet that is being deleted.
+// removal is the plan for a Klusterlet that is being deleted. The managed cluster of a hosted agent
+// is cleaned up first, while the Secret that leads there exists.
 func (s State) removal() Plan {
-	if !slices.Contains(s.Klusterlet.Finalizers, operatorv1.FinalizerKlusterlet) {
-		return Plan{}
-	}
+	next := s.Klusterlet.DeepCopy()
+	finalizer := operatorv1.FinalizerKlusterlet
 	p := Plan{Remove: true, Namespace: s.agentNamespace()}
+	switch {
+	case slices.Contains(next.Finalizers, operatorv1.FinalizerKlusterletHosted):
+		finalizer = operatorv1.FinalizerKlusterletHosted
+		p.Managed = s.Managed.Problem == ""
+		if p.Left = !p.Managed && s.isGivenUp(); p.Left {
+			p.Events = []reconcile.Event{s.leftEvent()}
+		} else if !p.Managed {
+			return s.awaitManaged(next)
+		}
+	case !slices.Contains(next.Finalizers, finalizer):
+		return Plan{}
+	default:
+		p.Writes = append(s.policies(false), s.lastCopies()...)
+	}
 	for _, d := range s.Deployments {
 		if s.isOurs(d.Key.Name) {
 			p.End = append(p.End, d)
+			p.Await = p.Await || d.Leaving.IsZero() || s.Now.Before(d.Leaving.Add(endPatience))
 		}
 	}
-	p.Await = len(p.End) > 0 && s.Now.Before(s.Klusterlet.DeletionTimestamp.Add(endPatience))
-	next := s.Klusterlet.DeepCopy()
-	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool {
-		return f == operatorv1.FinalizerKlusterlet || f == operatorv1.FinalizerKlusterletHosted
-	})
+	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { return f == finalizer })
 	p.Object = next
 	return p
 }

@@ -3,11 +3,15 @@
 package agents
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,8 +30,8 @@ func state(change ...func(*State)) State {
 	k.Name, k.UID, k.Generation, k.Spec.ClusterName, k.Finalizers = "k", "uid", 2, "c1", []string{operatorv1.FinalizerKlusterlet}
 	s := State{
 		Parts: shared.Parts{Own: "k", Live: map[string]shared.Definition{}}, Now: now, Klusterlet: k, Image: "own:1",
-		Deployments: map[reconcile.Key]Deployment{}, Written: map[reconcile.Key]bool{}, Namespaces: map[string]Namespace{},
-		Secrets: map[string]map[string]Secret{}, PullCopies: map[string]Secret{},
+		Deployments: map[reconcile.Key]Deployment{}, Written: map[reconcile.Key]bool{}, Namespaces: map[string]Labelled{},
+		Secrets: map[string]map[string]Secret{}, PullCopies: map[string]Secret{}, ProfileCopies: map[string]Profile{}, Policies: map[string]Labelled{},
 	}
 	for _, f := range change {
 		f(&s)
@@ -136,9 +140,9 @@ func TestWhatRanBeforeGoesOnceTheNewAgentIsAvailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state(func(s *State) {
-				s.Namespaces["before"] = Namespace{Name: "before", Klusterlet: "k", Owner: "k", UID: "n"}
-				s.Namespaces["leaving"] = Namespace{Name: "leaving", Klusterlet: "k", Owner: "k", Leaving: true}
-				s.Namespaces["foreign"] = Namespace{Name: "foreign", Klusterlet: "k", Owner: "other"}
+				s.Namespaces["before"] = Labelled{Name: "before", Klusterlet: "k", Owner: "k", UID: "n"}
+				s.Namespaces["leaving"] = Labelled{Name: "leaving", Klusterlet: "k", Owner: "k", Leaving: true}
+				s.Namespaces["foreign"] = Labelled{Name: "foreign", Klusterlet: "k", Owner: "other"}
 			})
 			settle(&s)
 			s.Deployments[old], s.Deployments[foreign] = Deployment{Key: old, UID: "old"}, Deployment{Key: foreign}
@@ -162,7 +166,8 @@ func TestRemovalWaitsForTheProcessesForAWhile(t *testing.T) {
 		remove, wait bool
 	}{
 		"they run":              {func(s *State) { s.Deployments[key] = Deployment{Key: key} }, true, true},
-		"they do not end":       {func(s *State) { s.Deployments[key], s.Now = Deployment{Key: key}, now.Add(endPatience) }, true, false},
+		"they are ending":       {func(s *State) { s.Deployments[key] = Deployment{Key: key, Leaving: now.Add(-endPatience / 2)} }, true, true},
+		"they do not end":       {func(s *State) { s.Deployments[key] = Deployment{Key: key, Leaving: now.Add(-endPatience)} }, true, false},
 		"they ended":            {func(*State) {}, true, false},
 		"nothing was installed": {func(s *State) { s.Klusterlet.Finalizers = nil }, false, false},
 	} {
@@ -176,6 +181,106 @@ func TestRemovalWaitsForTheProcessesForAWhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestResourcesOfAContainer(t *testing.T) {
+	given := &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7m")}}
+	for name, tc := range map[string]struct {
+		asked *operatorv1.ResourceRequirement
+		want  any
+	}{
+		"nothing is said": {nil, "recommended"},
+		"the default":     {&operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassDefault}, "recommended"},
+		"best effort":     {&operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}, nil},
+		"those given": {
+			&operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassResourceRequirement, ResourceRequirements: given},
+			map[string]any{"requests": map[string]any{"cpu": "7m"}},
+		},
+		"none of those given": {&operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassResourceRequirement}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			container := map[string]any{"resources": "recommended"}
+			require.NoError(t, setResources(container, tc.asked))
+			require.Equal(t, tc.want, container["resources"])
+		})
+	}
+}
+
+func TestLabelsOfAKlusterletAreOnItsObjects(t *testing.T) {
+	labelled := func(sync bool) State {
+		return state(func(s *State) {
+			s.SyncLabels = sync
+			s.Klusterlet.Labels = map[string]string{"team": "a", "app": "x", "open-cluster-management.io/x": "y"}
+		})
+	}
+	of := func(s State) (deployment, namespaced, shared map[string]string) {
+		all := applied(Decide(s))
+		return all["Deployment "+namespace+"/k-registration-agent"].GetLabels(), all["Namespace /"+namespace].GetLabels(),
+			all["Namespace /"+operatorv1.NamespaceAgentAddOn].GetLabels()
+	}
+	own := map[string]string{operatorv1.LabelCreatedByKlusterlet: "k"}
+	for sync, want := range map[bool]string{false: "", true: "a"} {
+		deployment, namespaced, shared := of(labelled(sync))
+		require.Equal(t, []string{want, want, "klusterlet-registration-agent"}, []string{deployment["team"], namespaced["team"], deployment["app"]})
+		require.Equal(t, own, shared, "agents of other Klusterlets write it, too")
+		require.NotContains(t, deployment, "open-cluster-management.io/x")
+	}
+	s := labelled(true)
+	settle(&s)
+	require.NotContains(t, applied(Decide(s)), "Deployment "+namespace+"/k-registration-agent")
+	s.Klusterlet.Labels["team"] = "b"
+	require.Contains(t, applied(Decide(s)), "Deployment "+namespace+"/k-registration-agent")
+}
+
+func TestTheNamespaceOfAddOnsCanBeLeftOut(t *testing.T) {
+	for without, want := range map[bool]bool{false: true, true: false} {
+		p := Decide(state(func(s *State) { s.NoAddOns = without }))
+		_, got := applied(p)["Namespace /"+operatorv1.NamespaceAgentAddOn]
+		require.Equal(t, want, got)
+	}
+}
+
+func TestCopiesGoWithTheLastKlusterlet(t *testing.T) {
+	for neighbor, want := range map[string][]string{"": {"configmaps theirs/ocm-tls-profile", "secrets theirs/" + operatorv1.SecretImagePull}, "other": nil} {
+		s := state(func(s *State) {
+			s.Klusterlet.DeletionTimestamp = &metav1.Time{Time: now}
+			s.Namespaces = map[string]Labelled{"theirs": {Name: "theirs", AddOns: true}, "mine": {Name: "mine", AddOns: true}}
+			s.PullSource, s.PullCopies = &Secret{}, map[string]Secret{"theirs": {Owner: "k"}, "mine": {}}
+			s.Profile, s.ProfileCopies = &Profile{}, map[string]Profile{"theirs": {Owner: "k"}, "mine": {}}
+			if neighbor != "" {
+				s.Neighbors = []string{neighbor}
+			}
+		})
+		var got []string
+		for _, r := range reconcile.Of[reconcile.Remove](Decide(s).Writes) {
+			got = append(got, r.Target.Resource.Resource+" "+r.Target.Namespace+"/"+r.Target.Name)
+		}
+		require.ElementsMatch(t, want, got, neighbor)
+	}
+}
+
+func TestLimitsOfConnectionsAreFlagsOfEveryProcess(t *testing.T) {
+	of := func(s State) (out [][]string) {
+		for _, u := range applied(Decide(s)) {
+			if u.GetKind() == "Deployment" {
+				containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+				args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+				out = append(out, slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--tls-") }))
+			}
+		}
+		return out
+	}
+	require.Equal(t, [][]string{{}, {}}, of(state()))
+	limited := func(version string) func(*State) {
+		return func(s *State) {
+			s.Profile = &Profile{Namespace: "o", Data: map[string]string{"minTLSVersion": version, "cipherSuites": "TLS_AES_128_GCM_SHA256"}}
+		}
+	}
+	want := []string{"--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_AES_128_GCM_SHA256"}
+	require.Equal(t, [][]string{want, want}, of(state(limited("TLSv1.3"))))
+	broken := state(limited("1.4"))
+	require.Empty(t, of(broken), "what runs stays as it is")
+	require.Equal(t, "False KlusterletApplyFailed", condition(t, Decide(broken), operatorv1.ConditionApplied))
 }
 
 func TestAProcessOfItsOwnIsSeenByItsArguments(t *testing.T) {

@@ -50,6 +50,11 @@ func (p process) account(klusterlet string) string {
 	return manifests.WorkAccount(klusterlet)
 }
 
+// spokeSecret returns the Secret with which a hosted process reaches its managed cluster.
+func (p process) spokeSecret() string {
+	return operatorv1.SecretExternalManagedKubeconfig + "-" + p.command
+}
+
 // image returns the image of the process; own is that of this program.
 func (p process) image(k *operatorv1.Klusterlet, own string) string {
 	return image.Chosen(map[process]string{
@@ -61,6 +66,11 @@ func (p process) image(k *operatorv1.Klusterlet, own string) string {
 type deploymentOptions struct {
 	namespace, image, pullSecret, cluster string
 	replicas                              int64
+	// limits are the flags that limit connections, and labels those of the Klusterlet.
+	limits []string
+	labels map[string]string
+	// managed is the namespace of a hosted agent on its managed cluster; empty for another.
+	managed string
 }
 
 // deployment returns the Deployment that runs a process, with the hash of its spec.
@@ -79,11 +89,19 @@ func deployment(p process, k *operatorv1.Klusterlet, asked settings.Asked, o dep
 	template, _ := spec["template"].(map[string]any)
 	metadata, _ := template["metadata"].(map[string]any)
 	metadata["labels"] = map[string]any{"app": p.app, operatorv1.LabelCreatedByKlusterlet: k.Name}
+	if o.managed != "" {
+		// The accounts of another namespace are for new pods: their tokens end with the namespace.
+		_ = unstructured.SetNestedField(metadata, o.managed, "annotations", operatorv1.LabelKlusterlet)
+	}
 	pod, _ := template["spec"].(map[string]any)
 	if err := fillPod(pod, p, k, asked, o); err != nil {
 		return nil, "", err
 	}
-	raw, err := json.Marshal(spec)
+	var hashed any = spec
+	if len(o.labels) > 0 {
+		hashed = []any{spec, o.labels}
+	}
+	raw, err := json.Marshal(hashed)
 	if err != nil {
 		return nil, "", fmt.Errorf("encoding the spec of deployment %s: %w", u.GetName(), err)
 	}
@@ -107,8 +125,8 @@ func fillPod(pod map[string]any, p process, k *operatorv1.Klusterlet, asked sett
 	containers, _ := pod["containers"].([]any)
 	container, _ := containers[0].(map[string]any)
 	container["name"], container["image"] = p.container, o.image
-	container["args"] = arguments(p, k, asked, o.cluster)
-	mount(pod, container, p)
+	container["args"] = arguments(p, k, asked, o)
+	mount(pod, container, p, o.managed != "")
 	if err := setResources(container, k.Spec.ResourceRequirement); err != nil {
 		return err
 	}
@@ -145,15 +163,24 @@ func setResources(container map[string]any, asked *operatorv1.ResourceRequiremen
 	return nil
 }
 
-// mount adds the hub kubeconfig to a process that applies works alone, which has no right to read
-// the Secret. A registration reads its secrets through the API.
-func mount(pod, container map[string]any, p process) {
-	if p.registration {
-		return
+// mount adds the Secrets that a process reads as files: what applies works alone has no right to
+// read the hub kubeconfig, and a hosted process reaches its managed cluster with another. A
+// registration reads its secrets through the API.
+func mount(pod, container map[string]any, p process, hosted bool) {
+	var volumes, mounts []any
+	add := func(name, secret, path string) {
+		volumes = append(volumes, map[string]any{"name": name, "secret": map[string]any{"secretName": secret}})
+		mounts = append(mounts, map[string]any{"name": name, "mountPath": path, "readOnly": true})
 	}
-	const name = "hub-kubeconfig-secret"
-	pod["volumes"] = []any{map[string]any{"name": name, "secret": map[string]any{"secretName": operatorv1.SecretHubKubeconfig}}}
-	container["volumeMounts"] = []any{map[string]any{"name": name, "mountPath": hubPath, "readOnly": true}}
+	if !p.registration {
+		add("hub-kubeconfig-secret", operatorv1.SecretHubKubeconfig, hubPath)
+	}
+	if hosted {
+		add("spoke-kubeconfig-secret", p.spokeSecret(), spokePath)
+	}
+	if len(volumes) > 0 {
+		pod["volumes"], container["volumeMounts"] = volumes, mounts
+	}
 }
 
 // bootstrapSecrets returns the names of the bootstrap secrets of an agent.

@@ -16,10 +16,17 @@
 // The loop reads the Klusterlets and, while there is one to serve, everything with their labels
 // and Secrets by name. It writes what makes a cluster a managed one: definitions and the namespace
 // of add-ons (package shared), the namespace, ServiceAccounts and rights of the agent
-// (config/agent/manifests), copies of the image pull secret, the Deployments; and the Klusterlet's
-// conditions. What others change is put back at once. After a change of the namespace the agent's
+// (config/agent/manifests), copies of the image pull secret and of an operator's ConfigMap
+// ocm-tls-profile, an operator's NetworkPolicies if the gate of that name is on, the Deployments;
+// and the Klusterlet's conditions. What others change is put back at once. After a change of the namespace the agent's
 // secrets move with it, and what the agent ran as before is removed once the new one is available.
 //
+// A hosted agent runs in the namespace with the name of its Klusterlet and manages another cluster.
+// What makes that a managed one is applied there, with the kubeconfig of an administrator, and put
+// back there too. The agent gets tokens of its own accounts on that cluster, which are replaced in
+// time. While the cluster is out of reach, ReadyToApply says so and nothing changes.
+//
 // When a Klusterlet is deleted, its processes end first, then pkg/fleet/teardown removes the rest;
-// what works applied stays.
+// what works applied stays. A hosted agent is removed from its managed cluster first, or not at all
+// if that cluster has been out of reach for too long.
 package agents

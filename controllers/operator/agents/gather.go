@@ -38,13 +38,15 @@ func (c *Controller) isElected(v *view) bool {
 	return v.operator.Len() == 0 && (len(names) == 0 || names[0] == c.config.Own)
 }
 
-// gather reads the caches, and what the hub grants to the agent's secrets.
-func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (State, error) {
+// gather reads the caches, and what the hub grants to the agent's secrets; false while the managed
+// cluster of a hosted agent has not answered yet.
+func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (s State, known bool, err error) {
 	k := is.Klusterlet
-	s := State{
-		Parts: v.shared.Parts(k.Name, c.others(k.Name)), Now: c.config.Clock.Now(), Klusterlet: k, Unreadable: is.Problem,
-		Compact: c.config.Own != "", Image: c.image(v), Namespaces: map[string]Namespace{}, Deployments: map[reconcile.Key]Deployment{},
+	s = State{
+		Parts: v.shared.Parts(k.Name, c.others(k.Name)), Neighbors: c.neighbors(k.Name), Now: c.config.Clock.Now(), Klusterlet: k, Unreadable: is.Problem,
+		Compact: c.config.Own != "", Image: c.image(v), Namespaces: map[string]Labelled{}, Deployments: map[reconcile.Key]Deployment{},
 		Holder: c.holder(v, k), Written: map[reconcile.Key]bool{}, Secrets: map[string]map[string]Secret{}, PullCopies: map[string]Secret{},
+		ProfileCopies: map[string]Profile{}, Policies: map[string]Labelled{},
 	}
 	for _, d := range v.deployments.List() {
 		if d.Owner == k.Name && d.Runs == "" {
@@ -55,27 +57,34 @@ func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (Sta
 		}
 	}
 	c.gatherNamespaces(v, &s)
+	c.gatherProfile(v, &s)
+	c.gatherPolicies(v, &s)
+	if s.isHosted() {
+		if known, err = c.gatherManaged(ctx, &s); !known || err != nil {
+			return s, known, err
+		}
+	}
+	s.NoAddOns, s.SyncLabels = c.config.NoAddOns, c.config.SyncLabels
 	if k.DeletionTimestamp != nil {
-		return s, nil
+		return s, true, nil
 	}
 	if len(s.Deployments) == 0 {
 		holder, err := c.leaseHolder(ctx, k)
 		if err != nil || holder != "" {
 			s.Lease = holder
-			return s, err
+			return s, true, err
 		}
 	}
 	objects, err := rights(k, s.agentNamespace(), s.isApart())
 	if err != nil {
-		return s, err
+		return s, true, err
 	}
-	for _, u := range objects {
-		resource := reconcile.ResourceOf(u.GroupVersionKind())
-		version, _ := v.restored[resource].Get(reconcile.KeyOf(u))
-		s.Rights = append(s.Rights, reconcile.Apply{Object: u, LiveVersion: version})
+	if s.isHosted() {
+		objects = ofManaged(objects, false)
 	}
+	s.Rights = v.live(objects)
 	c.gatherAccess(ctx, &s)
-	return s, nil
+	return s, true, nil
 }
 
 // others returns the Klusterlets of this cluster that stay, besides the one with that name.
@@ -83,6 +92,17 @@ func (c *Controller) others(name string) []string {
 	out := Others(c.config.Klusterlets, name)
 	if c.config.Own != "" {
 		out = append(out, c.config.Own)
+	}
+	return out
+}
+
+// neighbors returns all other Klusterlets of this cluster that stay, also those of hosted agents.
+func (c *Controller) neighbors(name string) []string {
+	out := c.others(name)
+	for _, is := range c.config.Klusterlets.List() {
+		if k := is.Klusterlet; k.DeletionTimestamp == nil && k.Name != name && k.IsHosted() {
+			out = append(out, k.Name)
+		}
 	}
 	return out
 }
@@ -143,6 +163,19 @@ func (c *Controller) gatherNamespaces(v *view, s *State) {
 			}
 		}
 	}
+}
+
+// hubNamespaceOf returns the managed cluster to which a namespace belongs if this cluster is its hub.
+// Whoever removed it with an agent would remove the works of that cluster.
+func (c *Controller) hubNamespaceOf(ctx context.Context, namespace string) (string, error) {
+	live, err := c.config.Client.Resource(namespacesResource).Get(ctx, namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", namespace, err)
+	}
+	return live.GetLabels()[clusterv1.LabelClusterName], nil
 }
 
 // leaseHolder returns the process that serves the Klusterlet in itself, without a Deployment that
@@ -213,13 +246,16 @@ func (c *Controller) askersOf(klusterlet string) *askers {
 // rights returns the ServiceAccounts and rights of an agent whose registration is a process apart
 // from works, or not.
 func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstructured.Unstructured, error) {
-	objects, err := manifests.Rights(manifests.Agent{Klusterlet: k.Name, Namespace: namespace, Apart: apart})
+	objects, err := manifests.Rights(manifests.Agent{Klusterlet: k.Name, Namespace: namespace, Apart: apart, Proxy: true})
 	if err != nil {
 		return nil, err
 	}
-	out := objects[:0]
+	out, tunnel := objects[:0], settings.Read(k).Settings.Proxy
 	for _, u := range objects {
-		if u.GetName() == "kubectl-ocm:"+k.Name {
+		if u.GetName() == manifests.ProxyBinding(k.Name) && u.GetKind() == "ClusterRoleBinding" && !tunnel {
+			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
+		}
+		if u.GetName() == metricsRights(k.Name) {
 			// What a process needs to serve a Klusterlet; these only ask who reads their metrics.
 			if u.GetKind() == "ClusterRole" {
 				continue
@@ -239,6 +275,10 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 	}
 	return out, nil
 }
+
+// metricsRights is the name of the binding with which the processes of an agent ask who reads their
+// metrics.
+func metricsRights(klusterlet string) string { return "kubectl-ocm:" + klusterlet }
 
 // addSubject adds a ServiceAccount to the one that a binding names.
 func addSubject(u *unstructured.Unstructured, account string) {

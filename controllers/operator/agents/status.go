@@ -115,7 +115,7 @@ func (s State) setConnection(k *operatorv1.Klusterlet, asked settings.Asked) tim
 }
 
 // setInventory sets the related resources of the agent and the generations of its Deployments.
-func (s State) setInventory(k *operatorv1.Klusterlet, wanted []*unstructured.Unstructured) {
+func (s State) setInventory(k *operatorv1.Klusterlet, wanted []*unstructured.Unstructured, policies bool) {
 	k.Status.RelatedResources, k.Status.Generations = nil, nil
 	add := func(resource, group, version, namespace, name string) {
 		k.Status.RelatedResources = append(k.Status.RelatedResources, operatorv1.RelatedResourceMeta{
@@ -126,10 +126,17 @@ func (s State) setInventory(k *operatorv1.Klusterlet, wanted []*unstructured.Uns
 		add("customresourcedefinitions", "apiextensions.k8s.io", "v1", "", u.GetName())
 	}
 	add("namespaces", "", "v1", "", s.agentNamespace())
-	add("namespaces", "", "v1", "", operatorv1.NamespaceAgentAddOn)
+	if !s.NoAddOns {
+		add("namespaces", "", "v1", "", operatorv1.NamespaceAgentAddOn)
+	}
 	for _, w := range s.Rights {
 		at := reconcile.TargetOf(w)
 		add(at.Resource.Resource, at.Resource.Group, at.Resource.Version, at.Namespace, at.Name)
+	}
+	if policies {
+		for _, name := range policyNames {
+			add(policiesResource.Resource, policiesResource.Group, policiesResource.Version, s.agentNamespace(), name)
+		}
 	}
 	for _, u := range wanted {
 		add("deployments", "apps", "v1", u.GetNamespace(), u.GetName())

@@ -4,10 +4,9 @@ package agents
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,22 +26,14 @@ var (
 	klusterletsResource = schema.GroupVersionResource{Group: operatorv1.GroupVersion.Group, Version: "v1", Resource: "klusterlets"}
 	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	namespacesResource  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	accountsResource    = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	leasesResource      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
-
-// restored are the kinds of objects that the loop puts back when others change them, besides
-// Deployments and namespaces.
-var restored = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "serviceaccounts"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-}
 
 // watchedSecrets are the names of the Secrets that the loop reads, in any namespace.
 var watchedSecrets = []string{
 	operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig, operatorv1.SecretImagePull,
+	operatorv1.SecretExternalManagedKubeconfig, registrationProcess.spokeSecret(), workProcess.spokeSecret(), wholeProcess.spokeSecret(),
 }
 
 // Deployment is what is cached of a Deployment with the label of a Klusterlet.
@@ -57,12 +48,17 @@ type Deployment struct {
 	Generation  int64
 	// Wanted and Available are numbers of replicas.
 	Wanted, Available int64
+	// Leaving is when its deletion began; zero while it stays.
+	Leaving time.Time
 }
 
 func keepDeployment(u *unstructured.Unstructured) (Deployment, bool) {
 	d := Deployment{
 		Key: reconcile.KeyOf(u), Owner: u.GetLabels()[operatorv1.LabelCreatedByKlusterlet], Hash: u.GetAnnotations()[operatorv1.AnnotationSpecHash],
 		UID: u.GetUID(), Generation: u.GetGeneration(), Wanted: 1,
+	}
+	if at := u.GetDeletionTimestamp(); at != nil {
+		d.Leaving = at.Time
 	}
 	if n, found, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); found {
 		d.Wanted = n
@@ -98,20 +94,21 @@ func runs(args []string) string {
 	return operatorv1.DefaultKlusterletName
 }
 
-// Namespace is what is cached of a namespace.
-type Namespace struct {
+// Labelled is what is cached of an object with the labels of agents: a namespace, or one that the loop
+// puts back.
+type Labelled struct {
 	Name    string
 	Version string
 	UID     types.UID
-	// Klusterlet is the one whose agent the namespace is for, Owner the one that made it.
+	// Klusterlet is the one whose agent a namespace is for, Owner the one that made the object.
 	Klusterlet, Owner string
-	// AddOns is true when the namespace asks for the image pull secret.
+	// AddOns is true when a namespace asks for the image pull secret.
 	AddOns, Leaving bool
 }
 
-func keepNamespace(u *unstructured.Unstructured) (Namespace, bool) {
+func keepLabelled(u *unstructured.Unstructured) (Labelled, bool) {
 	labels := u.GetLabels()
-	n := Namespace{
+	n := Labelled{
 		Name: u.GetName(), Version: u.GetResourceVersion(), UID: u.GetUID(), Klusterlet: labels[operatorv1.LabelKlusterlet],
 		Owner: labels[operatorv1.LabelCreatedByKlusterlet], AddOns: labels[operatorv1.LabelAddOnNamespace] == "true",
 		Leaving: u.GetDeletionTimestamp() != nil,
@@ -149,20 +146,19 @@ func NewKlusterlets(client dynamic.Interface, own string, log logr.Logger) *watc
 
 // view is what the loop watches while there are Klusterlets to serve.
 type view struct {
+	*site
 	deployments, operator *watch.Collection[Deployment]
-	namespaces            *watch.Collection[Namespace]
-	secrets               map[string]*watch.Collection[Secret]
-	restored              map[schema.GroupVersionResource]*watch.Collection[string]
-	shared                *shared.Watch
-	// owners remembers the Klusterlet of the label of each object, which is gone when the object
-	// is.
-	owners sync.Map
+	// profiles and servers, the ports of API servers, are nil unless this process is an operator.
+	profiles *watch.Collection[Profile]
+	servers  *watch.Collection[[]int64]
 }
 
 func (c *Controller) newView() *view {
 	o := c.config
-	v := &view{secrets: map[string]*watch.Collection[Secret]{}, restored: map[schema.GroupVersionResource]*watch.Collection[string]{}}
-	v.shared = shared.NewWatch(o.Client, o.Definitions, o.Version, c.wakeAll, o.Log)
+	v := &view{site: newSite(siteOptions{
+		client: o.Client, secrets: watchedSecrets, definitions: o.Definitions, version: o.Version, wakeAll: c.wakeAll, wake: c.wake, log: o.Log,
+		policies: o.Own == "",
+	})}
 	v.deployments = watch.New(watch.Options[Deployment]{
 		Client: o.Client, Resource: deploymentsResource, LabelSelector: operatorv1.LabelCreatedByKlusterlet, Log: o.Log, Keep: keepDeployment,
 	})
@@ -172,64 +168,18 @@ func (c *Controller) newView() *view {
 		Log: o.Log, Keep: keepDeployment,
 	})
 	v.operator.OnChange(func(reconcile.Key) { c.wakeAll() })
-	v.namespaces = watch.New(watch.Options[Namespace]{Client: o.Client, Resource: namespacesResource, Log: o.Log, Keep: keepNamespace})
-	v.namespaces.OnChange(func(reconcile.Key) { c.wakeAll() })
-	for _, name := range watchedSecrets {
-		v.secrets[name] = watch.New(watch.Options[Secret]{
-			Client: o.Client, Resource: request.Secrets, FieldSelector: "metadata.name=" + name, Log: o.Log, Keep: keepSecret,
-		})
-		v.secrets[name].OnChange(func(reconcile.Key) { c.wakeAll() })
-	}
-	for _, resource := range restored {
-		list := watch.New(watch.Options[string]{
-			Client: o.Client, Resource: resource, LabelSelector: operatorv1.LabelCreatedByKlusterlet, Log: o.Log,
-			Keep: func(u *unstructured.Unstructured) (string, bool) {
-				v.owners.Store(reconcile.KeyOf(u), u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
-				return u.GetResourceVersion(), true
-			},
-		})
-		list.OnChange(func(key reconcile.Key) {
-			if owner, ok := v.owners.Load(key); ok {
-				c.queue.Add(reconcile.Key{Name: owner.(string)})
-			}
-		})
-		v.restored[resource] = list
+	if o.Own == "" {
+		v.profiles, v.servers = c.newProfiles(), c.newAPIServers()
 	}
 	return v
 }
 
-// collection is what the loop runs of a watch.Collection.
-type collection interface {
-	Run(ctx context.Context) error
-	Synced() <-chan struct{}
-	Err() error
-}
-
-func (v *view) collections() []collection {
-	out := []collection{v.deployments, v.operator, v.namespaces}
-	for _, s := range v.secrets {
-		out = append(out, s)
-	}
-	for _, r := range v.restored {
-		out = append(out, r)
+func (v *view) collections() []shared.Collection {
+	out := append(v.site.collections(), v.deployments, v.operator)
+	if v.profiles != nil {
+		out = append(out, v.profiles, v.servers)
 	}
 	return out
-}
-
-// problem returns why not everything has been read yet; known is true once it has.
-func (v *view) problem() (text string, known bool) {
-	known = true
-	for _, one := range v.collections() {
-		select {
-		case <-one.Synced():
-		default:
-			known = false
-			if err := one.Err(); err != nil {
-				text = cmp.Or(text, err.Error())
-			}
-		}
-	}
-	return text, known
 }
 
 // ownRun returns the Klusterlets that processes of their own serve, the default one first: of

@@ -4,6 +4,8 @@ package clustermanager
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -12,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -20,7 +21,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// assemblyName is the id of the loop that runs the components of the split layout.
+// assemblyName is the id of the loop that runs the components of the split layout, and applies
+// the policies of either.
 const assemblyName = "clustermanager.components"
 
 // assemblyState is the input of decideAssembly.
@@ -72,7 +74,7 @@ func targetOf(u *unstructured.Unstructured) reconcile.Target {
 	return reconcile.Target{Resource: reconcile.ResourceOf(u.GroupVersionKind()), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// assembly runs the components of the split layout.
+// assembly runs the components of the split layout, and applies the policies of either.
 type assembly struct {
 	config      Config
 	collections *Collections
@@ -81,36 +83,56 @@ type assembly struct {
 	all     []reconcile.Target
 	watches map[location]*watch.Collection[*unstructured.Unstructured]
 	// nodes are those of the control plane, and pull is the source of the credentials for
-	// images.
+	// images; the compact layout has neither.
 	nodes []*watch.Collection[string]
 	pull  *watch.Collection[*corev1.Secret]
 	// apiServer has the ports of the hub's API server.
 	apiServer *watch.Collection[[]int64]
-	exec      *reconcile.Executor
-	queue     *reconcile.Queue
+	// inputs are all of these.
+	inputs []followed
+	exec   *reconcile.Executor
+	queue  *reconcile.Queue
 
-	mu      sync.Mutex
-	err     error
-	related []operatorv1.RelatedResourceMeta
-	// changed, unless nil, is called when err or related changes.
+	mu sync.Mutex
+	assembled
+	// changed is called when there is something else to report.
 	changed func()
 }
 
-// newAssembly returns nil in the compact layout.
-func newAssembly(config Config, leading *leading, collections *Collections, log logr.Logger) (*assembly, error) {
-	if config.Split == nil {
-		return nil, nil //nolint:nilnil // there is none in the compact layout
+// assembled is what a pass came to.
+type assembled struct {
+	// err is why the objects cannot be prepared or applied.
+	err     error
+	related []operatorv1.RelatedResourceMeta
+	// specs are the hashes of the Deployments' specs at that generation of the ClusterManager.
+	specs      map[string]string
+	generation int64
+}
+
+// everything returns all objects that there may ever be: those of the layout, and what the
+// other one leaves here.
+func everything(split *Split) ([]*unstructured.Unstructured, error) {
+	features := Features{
+		AddOnManagement: true, ManifestWorkReplicaSet: true, ClusterPermission: true, PlacementDebugServer: true, NetworkPolicies: true,
+		ClusterProxy: true,
 	}
+	out, err := rendering{Features: features, Bundle: []byte("any")}.objects()
+	if split == nil || err != nil {
+		return out, err
+	}
+	more, err := rendering{
+		Features: features, Replicas: 2, Split: split,
+		PullSecret: pullSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: split.PullSecret}}),
+	}.objects()
+	return append(out, more...), err
+}
+
+func newAssembly(config Config, leading *leading, collections *Collections, log logr.Logger) (*assembly, error) {
 	a := &assembly{
 		config: config, collections: collections, leading: leading, watches: map[location]*watch.Collection[*unstructured.Unstructured]{},
 		exec: reconcile.NewExecutor(config.Client, assemblyName, config.Clock), queue: reconcile.NewQueue(assemblyName),
 	}
-	everything := rendering{
-		Features: Features{AddOnManagement: true, ManifestWorkReplicaSet: true, PlacementDebugServer: true, NetworkPolicies: true},
-		Replicas: 2, Split: *config.Split,
-		PullSecret: pullSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: config.Split.PullSecret}}),
-	}
-	objects, err := everything.objects()
+	objects, err := everything(config.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -128,27 +150,40 @@ func newAssembly(config Config, leading *leading, collections *Collections, log 
 			o.LabelSelector, o.FieldSelector = "", byName(u.GetName())
 		}
 		a.watches[at] = watch.New(o)
+		a.inputs = append(a.inputs, a.watches[at])
 	}
-	for _, selector := range config.Split.controlPlane() {
-		a.nodes = append(a.nodes, watch.New(watch.Options[string]{
-			Client: config.Client, Resource: corev1.SchemeGroupVersion.WithResource("nodes"), LabelSelector: selector, Log: log,
+	a.apiServer = watch.New(watch.Options[[]int64]{
+		Client: config.Client, Resource: slicesResource, Namespace: metav1.NamespaceDefault, FieldSelector: byName("kubernetes"), Log: log,
+		Keep: portsOf, Same: slices.Equal[[]int64],
+	})
+	a.inputs = append(a.inputs, a.apiServer)
+	if config.Split != nil {
+		a.watchSplit(log)
+	}
+	for _, in := range a.inputs {
+		in.OnChange(func(reconcile.Key) { a.wake() })
+	}
+	return a, nil
+}
+
+// watchSplit creates the collections that only the split layout needs.
+func (a *assembly) watchSplit(log logr.Logger) {
+	for _, selector := range a.config.Split.controlPlane() {
+		nodes := watch.New(watch.Options[string]{
+			Client: a.config.Client, Resource: corev1.SchemeGroupVersion.WithResource("nodes"), LabelSelector: selector, Log: log,
 			Keep: func(u *unstructured.Unstructured) (string, bool) { return u.GetName(), true },
 			Same: func(before, now string) bool { return before == now },
-		}))
+		})
+		a.nodes, a.inputs = append(a.nodes, nodes), append(a.inputs, nodes)
 	}
 	a.pull = watch.New(watch.Options[*corev1.Secret]{
-		Client: config.Client, Resource: secretsResource, Namespace: hub.Namespace, FieldSelector: byName(config.Split.PullSecret), Log: log,
+		Client: a.config.Client, Resource: secretsResource, Namespace: hub.Namespace, FieldSelector: byName(a.config.Split.PullSecret), Log: log,
 		Keep: func(u *unstructured.Unstructured) (*corev1.Secret, bool) {
 			s, err := typed.FromUnstructured[corev1.Secret](u)
 			return s, err == nil
 		},
 	})
-	a.apiServer = watch.New(watch.Options[[]int64]{
-		Client: config.Client, Resource: slicesResource, Namespace: metav1.NamespaceDefault, FieldSelector: byName("kubernetes"), Log: log,
-		Keep: portsOf, Same: slices.Equal[[]int64],
-	})
-	a.onChange()
-	return a, nil
+	a.inputs = append(a.inputs, a.pull)
 }
 
 // keepWhole keeps everything of an object but the managers of its fields.
@@ -158,68 +193,36 @@ func keepWhole(u *unstructured.Unstructured) (*unstructured.Unstructured, bool) 
 	return out, true
 }
 
-func (a *assembly) onChange() {
-	wake := func(reconcile.Key) { a.wake() }
-	for _, w := range a.watches {
-		w.OnChange(wake)
-	}
-	for _, n := range a.nodes {
-		n.OnChange(wake)
-	}
-	a.pull.OnChange(wake)
-	a.apiServer.OnChange(wake)
-}
+func (a *assembly) wake() { a.queue.Add(reconcile.Key{Name: hub.Name}) }
 
-func (a *assembly) wake() {
-	if a != nil {
-		a.queue.Add(reconcile.Key{Name: hub.Name})
-	}
-}
-
-// fault returns why the components cannot be applied.
+// fault returns why the objects cannot be applied.
 func (a *assembly) fault() error {
-	if a == nil {
-		return nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// objects returns the objects that the components consist of.
+// has reports whether a Deployment with this spec is what this ClusterManager wants.
+func (a *assembly) has(cm *operatorv1.ClusterManager, d readiness) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.generation == cm.Generation && a.specs[d.name] == d.spec
+}
+
+// objects returns the objects that it applies.
 func (a *assembly) objects() []operatorv1.RelatedResourceMeta {
-	if a == nil {
-		return nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.related
 }
 
 func (a *assembly) runs() []func(context.Context) error {
-	if a == nil {
-		return nil
-	}
-	out := []func(context.Context) error{a.loop, a.pull.Run, a.apiServer.Run}
-	for _, w := range a.watches {
-		out = append(out, w.Run)
-	}
-	for _, n := range a.nodes {
-		out = append(out, n.Run)
-	}
-	return out
+	return append(runsOf(a.inputs), a.loop)
 }
 
 func (a *assembly) loop(ctx context.Context) error {
-	waits := append(a.leading.waits(), a.collections.managers.WaitSynced, a.pull.WaitSynced, a.apiServer.WaitSynced)
-	for _, w := range a.watches {
-		waits = append(waits, w.WaitSynced)
-	}
-	for _, n := range a.nodes {
-		waits = append(waits, n.WaitSynced)
-	}
-	for _, synced := range waits {
-		if err := synced(ctx); err != nil {
+	for _, one := range slices.Concat(a.leading.list(), []followed{a.collections.managers, a.collections.tls.watch}, a.inputs) {
+		if err := one.WaitSynced(ctx); err != nil {
 			return ignoreStopped(ctx, err)
 		}
 	}
@@ -227,30 +230,45 @@ func (a *assembly) loop(ctx context.Context) error {
 	return reconcile.Loop{Name: assemblyName, Reconcile: a.reconcile}.Run(ctx, a.queue)
 }
 
-// reconcile applies the components, and reports to the other loop what they are and why they
+// reconcile applies the objects, and reports to the other loop what they are and why they
 // could not be applied.
 func (a *assembly) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	cm, ok := a.collections.managers.Get(key)
-	if !ok {
+	is, ok := a.collections.managers.Get(key)
+	if !ok || is.blank {
 		return reconcile.Result{}, nil
 	}
+	cm := is.ClusterManager
 	s, err := a.gather(cm)
 	if err != nil {
+		a.mu.Lock()
+		before := a.assembled
+		a.mu.Unlock()
+		before.err = err
+		a.report(before)
 		return reconcile.Result{}, err
 	}
 	result, err := a.exec.Execute(ctx, cm, decideAssembly(s))
-	var related []operatorv1.RelatedResourceMeta
+	now := assembled{err: err, specs: map[string]string{}, generation: cm.Generation}
 	for _, u := range s.Wanted {
-		related = append(related, relatedTo(u))
+		now.related = append(now.related, relatedTo(u))
+		if u.GetKind() == "Deployment" {
+			now.specs[u.GetName()] = u.GetAnnotations()[operatorv1.AnnotationSpecHash]
+		}
 	}
+	a.report(now)
+	return result, err
+}
+
+// report hands what a pass came to to the other loop.
+func (a *assembly) report(now assembled) {
 	a.mu.Lock()
-	changed := (err == nil) != (a.err == nil) || err != nil && err.Error() != a.err.Error() || !slices.Equal(related, a.related)
-	a.err, a.related = err, related
+	before := a.assembled
+	a.assembled = now
 	a.mu.Unlock()
-	if changed {
+	if fmt.Sprint(before.err) != fmt.Sprint(now.err) || !slices.Equal(now.related, before.related) || now.generation != before.generation ||
+		!maps.Equal(now.specs, before.specs) {
 		a.changed()
 	}
-	return result, err
 }
 
 // gather reads the state from the collections.
@@ -262,22 +280,29 @@ func (a *assembly) gather(cm *operatorv1.ClusterManager) (assemblyState, error) 
 			s.Found[at] = u
 		}
 	}
-	profiles, _ := a.leading.profiles.Get(reconcile.Key{Name: crd.ClusterProfiles})
 	features, _, _ := parseFeatures(cm.Spec)
-	features.complete(cm, profiles, a.config.Labels, a.config.SyncLabels)
-	r := rendering{
-		Spec: cm.Spec, Features: features, Image: hub.ImageOf(a.config.Version), Version: a.config.Version, Split: *a.config.Split,
-		Replicas: a.config.Split.replicasFor(a.controlPlane()),
-	}
+	features.complete(cm, a.leading.apis(), a.config.Labels, a.config.SyncLabels)
+	r := rendering{Spec: cm.Spec, Features: features, Image: hub.ImageOf(a.config.Version), Version: a.config.Version, Split: a.config.Split}
+	// All components have the same limits; that of registration is always there.
+	first := reconcile.Target{Resource: deploymentsResource, Namespace: hub.ComponentNamespace, Name: components[0].deployment()}
+	r.TLS = a.collections.tls.current().argsFor(s.Found[first])
 	r.APIServer, _ = a.apiServer.Get(reconcile.Key{Namespace: metav1.NamespaceDefault, Name: "kubernetes"})
 	if a.config.SyncLabels {
 		r.Labels = syncedLabels(cm.Labels)
 	}
-	if own, ok := a.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok && own.image != "" {
+	own, ok := a.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name})
+	if ok && own.image != "" {
 		r.Image, r.Pull = own.image, own.pull
 	}
-	if source, ok := a.pull.Get(reconcile.Key{Namespace: hub.Namespace, Name: a.config.Split.PullSecret}); ok {
-		r.PullSecret = pullSecret(source)
+	// Replicas share no tunnels: a request would often reach one that has none.
+	if bundle, found := a.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); found && own.wanted < 2 && !a.config.Hosted {
+		r.Bundle = bundle.bundle
+	}
+	if split := a.config.Split; split != nil {
+		r.Replicas = split.replicasFor(a.controlPlane())
+		if source, ok := a.pull.Get(reconcile.Key{Namespace: hub.Namespace, Name: split.PullSecret}); ok {
+			r.PullSecret = pullSecret(source)
+		}
 	}
 	var err error
 	s.Wanted, err = r.objects()

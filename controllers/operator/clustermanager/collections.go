@@ -15,8 +15,10 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
@@ -35,12 +37,13 @@ var (
 	validatingResource  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// Collections is what every replica watches: the ClusterManager, the serving certificates and
-// the CA bundle of admission clients.
+// Collections is what every replica watches: the ClusterManager, the serving certificates, the
+// CA bundle of admission clients and the limits of connections.
 type Collections struct {
-	managers *watch.Collection[*operatorv1.ClusterManager]
+	managers *watch.Collection[managed]
 	secrets  map[string]*watch.Collection[stored]
 	clients  *watch.Collection[stored]
+	tls      *tlsLimits
 
 	mu   sync.Mutex
 	wake map[int]func()
@@ -56,25 +59,19 @@ type stored struct {
 
 func byName(name string) string { return "metadata.name=" + name }
 
-// NewCollections makes the collections that every replica watches.
-func NewCollections(client dynamic.Interface, log logr.Logger) *Collections {
-	c := &Collections{secrets: map[string]*watch.Collection[stored]{}}
-	c.managers = watch.New(watch.Options[*operatorv1.ClusterManager]{
-		Client: client, Resource: managersResource, FieldSelector: byName(hub.Name), Log: log,
-		Keep: func(u *unstructured.Unstructured) (*operatorv1.ClusterManager, bool) {
-			cm, err := typed.FromUnstructured[operatorv1.ClusterManager](u)
-			if err != nil {
-				return nil, false
-			}
-			cm.ManagedFields = nil
-			return cm, true
-		},
+// NewCollections makes the collections that every replica watches. profile is in effect while
+// there is no ConfigMap with another.
+func NewCollections(client dynamic.Interface, profile observe.Profile, log logr.Logger) *Collections {
+	c := &Collections{secrets: map[string]*watch.Collection[stored]{}, tls: watchLimits(client, profile, log)}
+	c.managers = watch.New(watch.Options[managed]{
+		Client: client, Resource: managersResource, FieldSelector: byName(hub.Name), Log: log, Keep: (&readable{}).keep,
 	})
 	for _, name := range servingSecrets() {
 		c.secrets[name] = watchSecret(client, name, log)
 	}
 	c.clients = watchBundle(client, hub.AdmissionClients, log)
 	c.managers.OnChange(func(reconcile.Key) { c.changed() })
+	c.tls.watch.OnChange(func(reconcile.Key) { c.changed() })
 	for _, s := range c.secrets {
 		s.OnChange(func(reconcile.Key) { c.changed() })
 	}
@@ -107,10 +104,10 @@ func (c *Collections) changed() {
 	}
 }
 
-func (c *Collections) waits() []func(context.Context) error {
-	out := []func(context.Context) error{c.managers.WaitSynced, c.clients.WaitSynced}
+func (c *Collections) list() []followed {
+	out := []followed{c.managers, c.clients, c.tls.watch}
 	for _, s := range c.secrets {
-		out = append(out, s.WaitSynced)
+		out = append(out, s)
 	}
 	return out
 }
@@ -146,6 +143,9 @@ func (c *Collections) Clients() (bundle []byte, found bool) {
 	return s.bundle, found
 }
 
+// TLS returns the limits of a connection that is accepted now.
+func (c *Collections) TLS() observe.TLS { return c.tls.current().tls }
+
 // Features returns the features that the ClusterManager enables, or the defaults while there
 // is no ClusterManager.
 func (c *Collections) Features() Features {
@@ -164,7 +164,7 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 		secrets.OnChange(func(k reconcile.Key) {
 			s, ok := secrets.Get(k)
 			switch {
-			case !ok && dns == PlacementName():
+			case !ok && (dns == PlacementName() || dns == ProxyName()):
 				book.Drop(dns) // its gate is off
 				return
 			case !ok:
@@ -180,11 +180,7 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 
 // Run watches until ctx is done.
 func (c *Collections) Run(ctx context.Context) error {
-	run := []func(context.Context) error{c.managers.Run, c.clients.Run}
-	for _, s := range c.secrets {
-		run = append(run, s.Run)
-	}
-	return runAll(ctx, run)
+	return runAll(ctx, runsOf(c.list()))
 }
 
 // found is what is cached of an object that this loop applies.
@@ -230,6 +226,10 @@ type readiness struct {
 	rolling, ours bool
 	image         string
 	pull          corev1.PullPolicy
+	// pods are the pods of the hub's own Deployment.
+	pods *shared.Pod
+	// spec is the hash of the spec that was applied.
+	spec string
 }
 
 func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
@@ -237,7 +237,7 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	if err != nil {
 		return readiness{}, false
 	}
-	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas, generation: d.Generation}
+	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas, generation: d.Generation, spec: d.Annotations[operatorv1.AnnotationSpecHash]}
 	if d.Spec.Replicas != nil {
 		r.wanted = *d.Spec.Replicas
 	}
@@ -245,7 +245,7 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	r.ours = teardown.IsHubComponent(d)
 	for i := range d.Spec.Template.Spec.Containers {
 		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == hub.Name {
-			r.image, r.pull = c.Image, c.ImagePullPolicy
+			r.image, r.pull, r.pods = c.Image, c.ImagePullPolicy, shared.ReadPod(u)
 		}
 	}
 	return r, true
@@ -258,9 +258,13 @@ type leading struct {
 	definitions *watch.Collection[found]
 	mutating    *watch.Collection[found]
 	validating  *watch.Collection[found]
-	profiles    *watch.Collection[Profiles]
-	own         *watch.Collection[readiness]
-	split       *watch.Collection[readiness]
+	profiles    *watch.Collection[API]
+	permissions *watch.Collection[API]
+	accounts    *watch.Collection[API]
+	// rival is the Deployment of another distribution's controller of ClusterPermissions.
+	rival *watch.Collection[readiness]
+	own   *watch.Collection[readiness]
+	split *watch.Collection[readiness]
 }
 
 func newLeading(client dynamic.Interface, log logr.Logger) *leading {
@@ -271,12 +275,11 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepDefinition, Log: log}),
 		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
 		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
-		profiles: watch.New(watch.Options[Profiles]{
-			Client:        client,
-			Resource:      definitionsResource,
-			FieldSelector: byName(crd.ClusterProfiles),
-			Keep:          keepProfiles,
-			Log:           log,
+		profiles:    watchAPI(client, crd.ClusterProfiles, keepProfiles, log),
+		permissions: watchAPI(client, crd.ClusterPermissions, keepPermissions, log),
+		accounts:    watchAPI(client, crd.ManagedServiceAccounts, keepAccounts, log),
+		rival: watch.New(watch.Options[readiness]{
+			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(rival), Keep: keepReadiness, Log: log,
 		}),
 		own: watch.New(watch.Options[readiness]{
 			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,
@@ -285,25 +288,18 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 	}
 }
 
-func (l *leading) runs() []func(context.Context) error {
-	return []func(context.Context) error{l.signer.Run, l.bundle.Run, l.definitions.Run, l.mutating.Run, l.validating.Run, l.profiles.Run, l.own.Run, l.split.Run}
+// watchAPI watches one definition.
+func watchAPI(client dynamic.Interface, name string, keep func(*unstructured.Unstructured) (API, bool), log logr.Logger) *watch.Collection[API] {
+	return watch.New(watch.Options[API]{Client: client, Resource: definitionsResource, FieldSelector: byName(name), Keep: keep, Log: log})
 }
 
-func (l *leading) waits() []func(context.Context) error {
-	return []func(context.Context) error{
-		l.signer.WaitSynced, l.bundle.WaitSynced, l.definitions.WaitSynced, l.mutating.WaitSynced, l.validating.WaitSynced,
-		l.profiles.WaitSynced, l.own.WaitSynced, l.split.WaitSynced,
-	}
+func (l *leading) list() []followed {
+	return []followed{l.signer, l.bundle, l.definitions, l.mutating, l.validating, l.profiles, l.permissions, l.accounts, l.rival, l.own, l.split}
 }
 
 // onChange calls f when anything in the collections changes.
 func (l *leading) onChange(f func(reconcile.Key)) {
-	l.signer.OnChange(f)
-	l.bundle.OnChange(f)
-	l.definitions.OnChange(f)
-	l.mutating.OnChange(f)
-	l.validating.OnChange(f)
-	l.profiles.OnChange(f)
-	l.own.OnChange(f)
-	l.split.OnChange(f)
+	for _, one := range l.list() {
+		one.OnChange(f)
+	}
 }

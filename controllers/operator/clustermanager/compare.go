@@ -70,8 +70,8 @@ func keepDefinition(u *unstructured.Unstructured) (found, bool) {
 	f, ok := keepFound(u)
 	spec, _ := u.Object["spec"].(map[string]any)
 	f.content = map[string]any{"spec": map[string]any{"conversion": spec["conversion"]}}
-	if shipped, err := crd.Get(u.GetName()); err == nil {
-		wanted, _ := shipped.Object["spec"].(map[string]any)
+	if own, err := crd.Any(u.GetName()); err == nil {
+		wanted, _ := own.Object["spec"].(map[string]any)
 		delete(wanted, "conversion")
 		f.other = !covers(spec, wanted)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
-	wanted := func() map[string]any { return wireForm(hooks[0].object(hub.Namespace, []byte("ca"))) }
+	wanted := func() map[string]any { return wireForm(hooks[0].object(place{namespace: hub.Namespace}, []byte("ca"))) }
 	for name, tc := range map[string]struct {
 		change func(hook map[string]any)
 		same   bool
@@ -72,11 +72,11 @@ func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
 		count[r.Resource]++
 	}
 	require.Equal(t, 13, count["customresourcedefinitions"])
-	require.Equal(t, 11, count["validatingwebhookconfigurations"])
+	require.Equal(t, 13, count["validatingwebhookconfigurations"])
 	require.Equal(t, 1, count["mutatingwebhookconfigurations"])
 	require.Equal(t, 4, count["secrets"])
 	require.Equal(t, 1, count["deployments"])
-	require.Equal(t, 5, count["services"])
+	require.Equal(t, 6, count["services"])
 	require.Equal(
 		t, cm.Status.RelatedResources, Decide(s).Object.(*operatorv1.ClusterManager).Status.RelatedResources,
 		"repeated calls do not make it grow",

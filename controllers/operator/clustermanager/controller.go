@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -72,6 +73,9 @@ type Config struct {
 	OnServing func(func())
 	// Split is nil in the compact layout.
 	Split *Split
+	// Hosted makes it the process of a hub that runs on another cluster: Services do not reach it,
+	// and the operator there ends it before it removes the hub.
+	Hosted bool
 	// Loops are the control loops that the controller starts and stops in the compact layout.
 	Loops Loops
 	// Labels and SyncLabels are described at State.
@@ -100,6 +104,10 @@ type Controller struct {
 	assembly    *assembly
 	// swept is true once nothing is left of the split layout.
 	swept bool
+	// removal is that of the ClusterManager that is being deleted; nil while none is.
+	removal *teardown.HubRemoval
+	kept    *parts
+	unread  unread
 }
 
 // Lead runs the controller until ctx is done, then stops the loops. The collections must
@@ -113,13 +121,11 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
 		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{}, conversions: map[string]map[string]any{},
 	}
-	c.config.Policy.Aliases = servingAliases()
 	var err error
 	if c.installed, err = installedObjects(config); err != nil {
 		return err
 	}
-	kept, err := newParts(config, collections, c.log)
-	if err != nil {
+	if c.kept, err = newParts(config, collections, c.log); err != nil {
 		return err
 	}
 	if c.assembly, err = newAssembly(config, c.leading, collections, c.log); err != nil {
@@ -129,14 +135,13 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	defer cancel()
 	wake := func() {
 		c.queue.Add(reconcile.Key{Name: hub.Name})
-		kept.wake()
+		c.kept.wake()
 		c.assembly.wake()
 	}
-	if c.assembly != nil {
-		c.assembly.changed = wake
-	}
+	c.assembly.changed, c.kept.outcome.changed = wake, wake
 	c.leading.onChange(func(reconcile.Key) { wake() })
-	kept.onChange(wake)
+	c.kept.onChange(wake)
+	onOutcome(slices.Concat(c.leading.list(), c.assembly.inputs, c.kept.list()), wake)
 	stopManager := collections.Subscribe(wake)
 	defer stopManager()
 	config.OnServing(wake)
@@ -145,13 +150,11 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range slices.Concat(c.leading.runs(), kept.runs(), c.assembly.runs()) {
+	for _, run := range slices.Concat(runsOf(c.leading.list()), c.kept.runs(), c.assembly.runs()) {
 		wg.Go(func() { _ = run(ctx) })
 	}
-	for _, synced := range append(c.leading.waits(), collections.waits()...) {
-		if err := synced(ctx); err != nil {
-			return ignoreStopped(ctx, err)
-		}
+	if err := collections.managers.WaitSynced(ctx); err != nil {
+		return ignoreStopped(ctx, err)
 	}
 	wake()
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
@@ -175,11 +178,26 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		clear(c.intents)
 		return reconcile.Result{}, nil
 	}
-	cm := live.DeepCopy()
+	cm := live.ClusterManager.DeepCopy()
+	if c.config.Hosted {
+		cm.DeletionTimestamp = nil
+	}
+	needed := slices.Concat(c.leading.list(), c.collections.list())
+	wait, problem := c.unread.look(slices.Concat(needed, c.assembly.inputs, c.kept.list()), c.config.Clock.Now())
+	switch {
+	case !isRead(needed):
+		return c.fail(ctx, cm, problem, reconcile.Result{RequeueAfter: readCheck})
+	case live.blank && cm.DeletionTimestamp == nil:
+		return c.fail(ctx, cm, errors.New(live.problem), reconcile.Result{})
+	case live.problem != "":
+		problem = errors.Join(errors.New(live.problem), problem)
+	}
 	state, err := c.gather(ctx, cm)
 	if err != nil && cm.DeletionTimestamp == nil {
-		return reconcile.Result{}, err
+		_, told := c.fail(ctx, cm, err, reconcile.Result{})
+		return reconcile.Result{}, errors.Join(err, told)
 	}
+	state.Faulty = errors.Join(state.Faulty, problem)
 	decision := Decide(state)
 	if decision.Run {
 		c.config.Loops.Run(decision.Features)
@@ -187,7 +205,27 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		c.config.Loops.Stop()
 	}
 	result, execErr := c.exec.Execute(ctx, cm, decision.Plan)
-	return result, errors.Join(err, execErr)
+	return result.Sooner(reconcile.Result{RequeueAfter: wait}), errors.Join(err, execErr)
+}
+
+// fail tells why nothing can be done; what runs goes on. Without a problem it writes nothing.
+func (c *Controller) fail(ctx context.Context, cm *operatorv1.ClusterManager, problem error, after reconcile.Result) (reconcile.Result, error) {
+	if problem == nil {
+		return after, nil
+	}
+	next := cm.DeepCopy()
+	setFaulty(State{Now: c.config.Clock.Now(), Faulty: problem}, next)
+	result, err := c.exec.Execute(ctx, cm, reconcile.Plan{Object: next})
+	return result.Sooner(after), err
+}
+
+// runsOf returns what keeps the collections current.
+func runsOf(list []followed) []func(context.Context) error {
+	var out []func(context.Context) error
+	for _, one := range list {
+		out = append(out, one.Run)
+	}
+	return out
 }
 
 // runAll runs all functions until ctx is done.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -75,12 +76,16 @@ type State struct {
 	Hooks []Hook
 	// Definitions are the CustomResourceDefinitions of the hub, in the order to apply.
 	Definitions []Definition
-	// Profiles is the ClusterProfile API as found.
-	Profiles Profiles
+	// APIs are those that others may have installed, as found.
+	APIs
 	// Installed are the objects that the installer applied for the hub, and Deployment is the
-	// generation of the Deployment that runs it, zero if none does.
+	// generation of the Deployment that runs it, zero if none does. Pod are its pods; nil when
+	// there is none.
 	Installed  []operatorv1.RelatedResourceMeta
 	Deployment int64
+	Pod        *shared.Pod
+	// Replicas is how many pods that Deployment asks for; zero without one.
+	Replicas int32
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
 	// Unready is what prevents Services from reaching this process; empty when they do, or
@@ -94,6 +99,8 @@ type State struct {
 	Components []Component
 	// Faulty is why parts of the installation cannot be applied.
 	Faulty error
+	// Hosted is described at Config.
+	Hosted bool
 	// Loops is what prevents the control loops from working; nil when they work.
 	Loops error
 	// Remaining is what a removal still waits for when the ClusterManager is being deleted;
@@ -121,7 +128,7 @@ type Decision struct {
 func Decide(s State) Decision {
 	cm := s.ClusterManager.DeepCopy()
 	features, unknown, unsupported := parseFeatures(cm.Spec)
-	features.complete(cm, s.Profiles, s.Labels, s.SyncLabels)
+	features.complete(cm, s.APIs, s.Labels, s.SyncLabels)
 	d := Decision{Plan: reconcile.Plan{Object: cm}, Features: features}
 	if cm.DeletionTimestamp != nil {
 		return remove(s, d)
@@ -131,11 +138,10 @@ func Decide(s State) Decision {
 	}
 	cm.Status.ObservedGeneration = cm.Generation
 	setInventory(s, cm, features)
-	if features.NetworkPolicies && s.Components == nil {
-		unsupported = append(unsupported, gateNetworkPolicies+" in the compact layout")
-	}
 	gatesCondition(s, unknown, unsupported)(cm)
 	setProfilesCondition(s, cm, features.ClusterProfile)
+	setPermissionsCondition(s, cm, features.ClusterPermission)
+	setSupported(s, cm)
 	if len(s.Split) > 0 {
 		degrade(
 			s, cm, reasonSplitLayout,
@@ -143,11 +149,34 @@ func Decide(s State) Decision {
 		)
 		return d
 	}
-	if cm.Spec.DeployOption.Mode == operatorv1.InstallModeHosted {
-		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not supported; use Default")
+	if problem := s.misplaced(); problem != "" {
+		degrade(s, cm, reasonHostedMode, problem)
+		// What runs goes on.
+		d.Run = s.Loops == nil
 		return d
 	}
+	if err := checkBindings(cm.Spec); err != nil && s.Components != nil {
+		// The loop of the components says the same.
+		s.Faulty = err
+	}
 	return build(s, d)
+}
+
+// misplaced returns why this process cannot run the hub; empty when it can.
+func (s State) misplaced() string {
+	spec := s.ClusterManager.Spec
+	switch is := spec.DeployOption.Mode == operatorv1.InstallModeHosted; {
+	case is && !s.Hosted:
+		return "A hub in mode Hosted does not run on its own cluster: it needs a ClusterManager of another name than " + hub.Name +
+			" on the cluster that it runs on"
+	case s.Hosted && !is:
+		return "The hub runs on another cluster, so that spec.deployOption.mode must be Hosted"
+	case s.Hosted:
+		if err := CheckAddresses(spec); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // build applies stage after stage; each stage waits for the one before.
@@ -163,6 +192,7 @@ func build(s State, d Decision) Decision {
 		reason = operatorv1.ReasonCRDApplyFailed
 		d.Writes = append(d.Writes, definitions(s)...)
 		d.Writes = append(d.Writes, profiles(s, d.Features)...)
+		d.Writes = append(d.Writes, accounts(s, d.Features)...)
 		waiting = notEstablished(s)
 	} else {
 		waiting = "certificates to be stored"
@@ -220,8 +250,20 @@ func notEstablished(s State) string {
 	return "APIs to be established: " + strings.Join(missing, ", ")
 }
 
+// setFaulty says why parts of the installation cannot be applied.
+func setFaulty(s State, cm *operatorv1.ClusterManager) {
+	setCondition(cm, s.Now, metav1.Condition{
+		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reasonOf(s.Faulty),
+		Message: "The hub is not complete: " + shared.Explain(s.Faulty),
+	})
+}
+
 // setConditions sets the conditions of a hub that is not being deleted.
 func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
+	if s.Faulty != nil {
+		// Told also while something is waited for: it may be what keeps that away.
+		setFaulty(s, cm)
+	}
 	if waiting != "" {
 		setCondition(cm, s.Now, metav1.Condition{
 			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue,
@@ -233,10 +275,6 @@ func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 		return
 	}
 	if s.Faulty != nil {
-		setCondition(cm, s.Now, metav1.Condition{
-			Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonRuntimeResourceApplyFailed,
-			Message: "The hub is not complete: " + s.Faulty.Error(),
-		})
 		setDegraded(s, cm)
 		return
 	}

@@ -48,7 +48,7 @@ func state(t *testing.T, change ...func(*State)) State {
 		Now:            now,
 	}
 	for _, h := range hooks {
-		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object(hub.Namespace, set.Bundle)})
+		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object(place{namespace: hub.Namespace}, set.Bundle)})
 	}
 	for _, name := range definitionNames {
 		u := &unstructured.Unstructured{}
@@ -76,7 +76,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 	}{
 		"everything works": {
 			func(*State) {},
-			5 + 12 + 12,
+			5 + 12 + 14,
 			true,
 			operatorv1.ReasonWebhookApplyFailed,
 			"True",
@@ -107,12 +107,12 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"then it is registered": {
 			func(s *State) { s.Hooks[0].Version = ""; s.Loops = stopped },
-			5 + 12 + 12, false, operatorv1.ReasonWebhookApplyFailed, "", "True",
+			5 + 12 + 14, false, operatorv1.ReasonWebhookApplyFailed, "", "True",
 			operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
 		},
 		"then the loops start": {
 			func(s *State) { s.Loops = stopped },
-			5 + 12 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
+			5 + 12 + 14, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
 		},
 		"loops that run go on while something is repaired": {
 			func(s *State) { s.Definitions[0].Established = false },
@@ -121,7 +121,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"APIs of a newer release are left alone": {
 			func(s *State) { s.Definitions[0].Newer = "9.9.9" },
-			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			5 + 11 + 14, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
 			"False",
 		},
 		"what is there already is not written": {
@@ -129,12 +129,12 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 				s.Held[operatorv1.SecretSigner], s.Held[operatorv1.ConfigMapCABundle] = true, true
 				s.Hooks[1].Wanted = nil
 			},
-			3 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			3 + 12 + 13, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
 			"False",
 		},
 		"a definition that is known to be right is not written": {
 			func(s *State) { s.Definitions[0].Wanted = nil },
-			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			5 + 11 + 14, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
 			"False",
 		},
 	} {
@@ -170,9 +170,10 @@ func TestTheHubDoesNotStartBesideAnother(t *testing.T) {
 		reasonSplitLayout: func(s *State) { s.Split = []string{"cluster-manager-registration-controller"} },
 		reasonHostedMode:  func(s *State) { s.ClusterManager.Spec.DeployOption.Mode = operatorv1.InstallModeHosted },
 	} {
-		d := Decide(state(t, change))
+		d := Decide(state(t, change, func(s *State) { s.Loops = errors.New("not started") }))
 		require.False(t, d.Run)
 		require.Empty(t, reconcile.Of[reconcile.Apply](d.Writes))
+		require.Equal(t, name == reasonHostedMode, Decide(state(t, change)).Run, "a wrong mode ends nothing")
 		c := apimeta.FindStatusCondition(
 			d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionHubRegistrationDegraded,
 		)
@@ -430,7 +431,7 @@ func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
 		policies[name] = *policy
 	}
 	for _, h := range hooks {
-		switch o := h.object(hub.Namespace, nil).(type) {
+		switch o := h.object(place{namespace: hub.Namespace}, nil).(type) {
 		case *admissionregistrationv1.MutatingWebhookConfiguration:
 			require.Len(t, o.Webhooks, 1)
 			note(o.Name, o.Webhooks[0].TimeoutSeconds, o.Webhooks[0].FailurePolicy)
@@ -451,8 +452,10 @@ func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
 		"placementvalidators.admission.cluster.open-cluster-management.io":                admissionregistrationv1.Ignore,
 		"addontemplatevalidators.admission.addon.open-cluster-management.io":              admissionregistrationv1.Fail,
 		"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io":  admissionregistrationv1.Fail,
+		"managedclusteraddonvalidators.admission.addon.open-cluster-management.io":        admissionregistrationv1.Fail,
 		"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io":     admissionregistrationv1.Ignore,
 		"clusternamespacevalidators.admission.cluster.open-cluster-management.io":         admissionregistrationv1.Ignore,
 		"manifestworkstatusvalidators.admission.work.open-cluster-management.io":          admissionregistrationv1.Ignore,
+		"clusterpermissionvalidators.admission.rbac.open-cluster-management.io":           admissionregistrationv1.Fail,
 	}, policies)
 }

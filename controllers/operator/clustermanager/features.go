@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -24,9 +25,13 @@ const (
 	gateCleanUpCompleted  = "CleanUpCompletedManifestWork"
 	gateClusterProfile    = "ClusterProfile"
 	gateClusterImporter   = "ClusterImporter"
+	gatePermission        = "ClusterPermission"
 	gatePlacementDebug    = "PlacementDebugServer"
 	gateAddOnManagement   = "AddonManagement"
+	gateServiceAccount    = "ManagedServiceAccount"
+	gateEphemeralIdentity = "ManagedServiceAccountEphemeralIdentity"
 	gateNetworkPolicies   = "NetworkPolicies"
+	gateClusterProxy      = connectv1alpha1.GateClusterProxy
 )
 
 // Features are the features that the ClusterManager enables.
@@ -43,11 +48,20 @@ type Features struct {
 	CleanUpCompletedManifestWork bool
 	// AddOnManagement installs add-ons and rolls out their configurations.
 	AddOnManagement bool
+	// ManagedServiceAccount serves ManagedServiceAccounts, and EphemeralIdentity ends those whose
+	// time is over.
+	ManagedServiceAccount bool
+	EphemeralIdentity     bool
 	// ClusterProfile maintains a ClusterProfile for each cluster in each namespace that is
 	// bound to a set which contains the cluster.
 	ClusterProfile bool
 	// ProfilesServed is true when the ClusterProfile API is served, whoever installed it.
 	ProfilesServed bool
+	// ClusterPermission gives rights on clusters as ClusterPermissions say.
+	ClusterPermission bool
+	// PermissionsServed is true when the ClusterPermission API is served, whoever installed it,
+	// and no other controller serves it.
+	PermissionsServed bool
 	// ClusterImporter installs the agent on clusters of Cluster API; Renderers build its
 	// settings.
 	ClusterImporter bool
@@ -55,9 +69,11 @@ type Features struct {
 	// PlacementDebugServer serves over HTTP what placements select, and why. It does not
 	// affect the loops.
 	PlacementDebugServer bool
-	// NetworkPolicies limits what reaches the pods of the split layout, and what they reach.
+	// NetworkPolicies limits what reaches the hub's pods, and what they reach.
 	// It does not affect the loops.
 	NetworkPolicies bool
+	// ClusterProxy serves the API that leads to managed clusters. It does not affect the loops.
+	ClusterProxy bool
 	// AutoApprove lists the users whose clusters are accepted automatically; empty unless the
 	// gate ManagedClusterAutoApproval is on.
 	AutoApprove []string
@@ -71,9 +87,15 @@ func (f Features) Equal(o Features) bool {
 	return f.DefaultClusterSet == o.DefaultClusterSet && f.ResourceCleanup == o.ResourceCleanup &&
 		f.NilExecutorValidating == o.NilExecutorValidating && f.ManifestWorkReplicaSet == o.ManifestWorkReplicaSet &&
 		f.CleanUpCompletedManifestWork == o.CleanUpCompletedManifestWork && f.AddOnManagement == o.AddOnManagement &&
-		f.ClusterProfile == o.ClusterProfile && f.ProfilesServed == o.ProfilesServed &&
-		f.ClusterImporter == o.ClusterImporter && slices.Equal(f.Renderers, o.Renderers) &&
+		f.ManagedServiceAccount == o.ManagedServiceAccount && f.EphemeralIdentity == o.EphemeralIdentity &&
+		f.ClusterImporter == o.ClusterImporter && f.sameAPIs(o) && slices.Equal(f.Renderers, o.Renderers) &&
 		slices.Equal(f.AutoApprove, o.AutoApprove) && maps.Equal(f.Labels, o.Labels)
+}
+
+// sameAPIs reports whether f and o use the same APIs that the hub may lack.
+func (f Features) sameAPIs(o Features) bool {
+	return f.ClusterProfile == o.ClusterProfile && f.ProfilesServed == o.ProfilesServed &&
+		f.ClusterPermission == o.ClusterPermission && f.PermissionsServed == o.PermissionsServed
 }
 
 // gate is one feature gate of a component.
@@ -91,11 +113,15 @@ var (
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
 		GateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true},
 		gateClusterImporter: {supported: true}, gateNetworkPolicies: {supported: true, operator: true},
+		gateClusterProxy: {supported: true, operator: true},
 	}
 	workGates = map[string]gate{
 		gateNilExecutor: {supported: true}, gateReplicaSet: {supported: true}, gateCleanUpCompleted: {supported: true}, "CloudEventsDrivers": {},
+		gatePermission: {supported: true},
 	}
-	addonGates     = map[string]gate{gateAddOnManagement: {on: true, supported: true}}
+	addonGates = map[string]gate{
+		gateAddOnManagement: {on: true, supported: true}, gateServiceAccount: {supported: true}, gateEphemeralIdentity: {supported: true},
+	}
 	placementGates = map[string]gate{"SIGPlacementDecision": {}, gatePlacementDebug: {supported: true}}
 )
 
@@ -104,9 +130,11 @@ func featuresOf(on map[string]bool) Features {
 	return Features{
 		DefaultClusterSet: on[gateDefaultClusterSet], ResourceCleanup: on[gateResourceCleanup], ClusterProfile: on[gateClusterProfile],
 		ClusterImporter:       on[gateClusterImporter],
+		ClusterPermission:     on[gatePermission],
 		NilExecutorValidating: on[gateNilExecutor], ManifestWorkReplicaSet: on[gateReplicaSet], CleanUpCompletedManifestWork: on[gateCleanUpCompleted],
 		AddOnManagement: on[gateAddOnManagement], PlacementDebugServer: on[gatePlacementDebug],
-		NetworkPolicies: on[gateNetworkPolicies],
+		ManagedServiceAccount: on[gateServiceAccount], EphemeralIdentity: on[gateEphemeralIdentity],
+		NetworkPolicies: on[gateNetworkPolicies], ClusterProxy: on[gateClusterProxy],
 	}
 }
 
@@ -114,14 +142,16 @@ func featuresOf(on map[string]bool) Features {
 func (f Features) gates() map[string]bool {
 	return map[string]bool{
 		gateDefaultClusterSet: f.DefaultClusterSet, gateResourceCleanup: f.ResourceCleanup, gateClusterProfile: f.ClusterProfile,
-		gateClusterImporter: f.ClusterImporter,
-		gateNilExecutor:     f.NilExecutorValidating, gateReplicaSet: f.ManifestWorkReplicaSet, gateCleanUpCompleted: f.CleanUpCompletedManifestWork,
+		gateClusterImporter: f.ClusterImporter, gatePermission: f.ClusterPermission,
+		gateNilExecutor: f.NilExecutorValidating, gateReplicaSet: f.ManifestWorkReplicaSet, gateCleanUpCompleted: f.CleanUpCompletedManifestWork,
+		gateServiceAccount: f.ManagedServiceAccount, gateEphemeralIdentity: f.EphemeralIdentity,
 		gateAddOnManagement: f.AddOnManagement, gatePlacementDebug: f.PlacementDebugServer, GateAutoApproval: len(f.AutoApprove) > 0,
 	}
 }
 
 // ParseGates returns the features of a component whose flags switch these gates; the others
-// have their defaults. ClusterProfile is named only where its API is served.
+// have their defaults. ClusterProfile and ClusterPermission are named only where their APIs are
+// served.
 func ParseGates(given map[string]string) (Features, error) {
 	on := map[string]bool{}
 	for _, gates := range []map[string]gate{registrationGates, workGates, addonGates, placementGates} {
@@ -147,6 +177,7 @@ func ParseGates(given map[string]string) (Features, error) {
 	}
 	f := featuresOf(on)
 	_, f.ProfilesServed = given[gateClusterProfile]
+	_, f.PermissionsServed = given[gatePermission]
 	return f, nil
 }
 
@@ -202,10 +233,10 @@ func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, uns
 	return f, slices.Compact(unknown), slices.Compact(unsupported)
 }
 
-// complete sets what does not depend on the gates: whether the API of ClusterProfiles is
+// complete sets what does not depend on the gates: whether APIs that others may install are
 // served, and the labels of the objects of clusters, see State.
-func (f *Features) complete(cm *operatorv1.ClusterManager, profiles Profiles, labels map[string]string, sync bool) {
-	f.ProfilesServed, f.Labels = profiles.Served, labels
+func (f *Features) complete(cm *operatorv1.ClusterManager, apis APIs, labels map[string]string, sync bool) {
+	f.ProfilesServed, f.PermissionsServed, f.Labels = apis.Profiles.Served, apis.Permissions.Served && !apis.Rival, labels
 	if sync {
 		f.Labels = syncedLabels(cm.Labels)
 		maps.Copy(f.Labels, labels)

@@ -4,6 +4,8 @@ package clustermanager
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,26 +35,29 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 		Loops:          c.config.Loops.Err(),
 		Labels:         c.config.Labels,
 		SyncLabels:     c.config.SyncLabels,
+		Hosted:         c.config.Hosted,
 	}
 	if cm.DeletionTimestamp != nil {
 		return s, c.continueRemoval(ctx, &s)
 	}
+	c.removal = nil
 	if err := c.gatherCertificates(&s); err != nil {
-		return s, err
+		return s, fault{fmt.Errorf("preparing the certificates: %w", err), operatorv1.ReasonHubResourceApplyFailed}
 	}
 	s.Serving = c.config.Serving()
 	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok {
-		s.Deployment = own.generation
+		s.Deployment, s.Pod, s.Replicas = own.generation, own.pods, own.wanted
 		if own.available == 0 && c.config.Split == nil {
 			s.Unready = "the hub's pod to be available"
 		}
 	}
-	s.Installed, s.Faulty = slices.Concat(c.installed, c.assembly.objects()), c.assembly.fault()
-	s.Profiles, _ = c.leading.profiles.Get(reconcile.Key{Name: crd.ClusterProfiles})
+	s.Installed = slices.Concat(c.installed, c.assembly.objects())
+	s.Faulty = errors.Join(c.kept.outcome.get(), c.assembly.fault(), c.collections.tls.current().err)
+	s.APIs = c.leading.apis()
 	leftover := c.gatherSplit(&s)
-	at := c.admissionNamespace(&s)
+	at := c.admissionPlace(&s)
 	c.gatherHooks(&s, at)
-	if err := c.gatherDefinitions(&s, at); err != nil || c.config.Split != nil || len(s.Split) > 0 {
+	if err := c.gatherDefinitions(&s, at); err != nil || c.config.Split != nil || len(s.Split) > 0 || s.Hosted {
 		return s, err
 	}
 	c.sweep(ctx, &s, leftover)
@@ -79,20 +84,23 @@ func (c *Controller) gatherSplit(s *State) (ours bool) {
 	for _, wanted := range components {
 		if d, found := all[wanted.deployment()]; wanted.isWanted(features) {
 			s.Components = append(s.Components, Component{
-				Name: wanted.deployment(), Found: found, Rolling: d.rolling, Unavailable: d.wanted > d.available, Generation: d.generation,
-				isWebhook: wanted.isWebhook(),
+				Name: wanted.deployment(), Found: found, Rolling: d.rolling || !c.assembly.has(s.ClusterManager, d),
+				Unavailable: d.wanted > d.available, Generation: d.generation, isWebhook: wanted.isWebhook(),
 			})
 		}
 	}
 	return ours
 }
 
-// admissionNamespace returns where the Services of admission are. In the split layout they are
-// beside the operator until the webhooks' own Deployments answer for the first time after a
-// switch.
-func (c *Controller) admissionNamespace(s *State) string {
+// admissionPlace returns where admission is. In the split layout its Services are beside the
+// operator until the webhooks' own Deployments answer for the first time after a switch.
+func (c *Controller) admissionPlace(s *State) place {
+	if s.Hosted {
+		at, _ := hostedPlace(s.ClusterManager.Spec)
+		return at
+	}
 	if c.config.Split == nil {
-		return hub.Namespace
+		return place{namespace: hub.Namespace}
 	}
 	live, there := c.leading.mutating.Get(reconcile.Key{Name: hooks[0].name})
 	ready := !slices.ContainsFunc(s.Components, func(c Component) bool { return c.isWebhook && (!c.Found || c.Rolling || c.Unavailable) })
@@ -100,9 +108,9 @@ func (c *Controller) admissionNamespace(s *State) string {
 		s.Unready = "the Deployments of the webhooks to be available"
 	}
 	if at := live.servedIn(); !ready && at == hub.Namespace {
-		return at
+		return place{namespace: at}
 	}
-	return hub.ComponentNamespace
+	return place{namespace: hub.ComponentNamespace}
 }
 
 // sweep removes the components of the split layout, once admission does not need them any
@@ -125,9 +133,12 @@ func (c *Controller) sweep(ctx context.Context, s *State, leftover bool) {
 // what is removed, and must not see the APIs disappear.
 func (c *Controller) continueRemoval(ctx context.Context, s *State) error {
 	c.config.Loops.Stop()
-	waiting, err := teardown.HubInstances(ctx, c.config.Client)
+	if c.removal == nil {
+		c.removal = teardown.NewHubRemoval(c.config.Client)
+	}
+	waiting, err := c.removal.Instances(ctx)
 	if waiting == "" && err == nil {
-		waiting, err = teardown.HubRest(ctx, c.config.Client)
+		waiting, err = c.removal.Rest(ctx)
 	}
 	s.Remaining, s.Removed = waiting, waiting == "" && err == nil
 	if err != nil {
@@ -162,6 +173,11 @@ func (c *Controller) watched(h hook) *watch.Collection[found] {
 // gatherCertificates reads the stored certificates and issues those that are missing or due
 // for renewal.
 func (c *Controller) gatherCertificates(s *State) error {
+	var hosts []string
+	if s.Hosted {
+		_, hosts = hostedPlace(s.ClusterManager.Spec)
+	}
+	c.config.Policy.Aliases = servingAliases(hosts)
 	have := certs.Set{Leaves: map[string]certs.Pair{}}
 	if signer, ok := c.leading.signer.Get(inHub(operatorv1.SecretSigner)); ok {
 		have.Signer, s.Versions[operatorv1.SecretSigner] = signer.pair, signer.version
@@ -229,10 +245,10 @@ func inHub(name string) reconcile.Key {
 }
 
 // gatherHooks prepares the webhook configurations. Those that are up to date are not applied.
-func (c *Controller) gatherHooks(s *State, namespace string) {
+func (c *Controller) gatherHooks(s *State, at place) {
 	for _, h := range hooks {
 		f := c.readFound(c.watched(h), h.name)
-		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(namespace, s.Certs.Bundle)}
+		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(at, s.Certs.Bundle)}
 		if f.hasIntent(manager.Stamp(hook.Wanted)) && f.matches(wireForm(hook.Wanted)) {
 			hook.Wanted = nil
 		}
@@ -254,20 +270,21 @@ func (c *Controller) readFound(list *watch.Collection[found], name string) found
 
 // gatherDefinitions prepares the CustomResourceDefinitions. Decoding an embedded definition
 // costs memory, so the hash of each is remembered.
-func (c *Controller) gatherDefinitions(s *State, namespace string) error {
-	if client := namespace + string(s.Certs.Bundle); c.converter != client {
+func (c *Controller) gatherDefinitions(s *State, at place) error {
+	if client := fmt.Sprint(at, string(s.Certs.Bundle)); c.converter != client {
 		c.converter = client
 		clear(c.intents)
 	}
-	for _, name := range definitionNames {
+	features, _, _ := parseFeatures(s.ClusterManager.Spec)
+	for _, name := range definitionsFor(features, s.Permissions) {
 		f := c.readFound(c.leading.definitions, name)
 		d := Definition{Name: name, Version: f.version, Established: f.established}
 		if f.release != "" && isNewer(f.release, c.config.Version) {
 			d.Newer = f.release
 		} else if intent, ok := c.intents[name]; !ok || !f.hasIntent(intent) || !f.matches(c.conversions[name]) {
-			wanted, err := c.definition(name, namespace, s)
+			wanted, err := c.definition(name, at, s)
 			if err != nil {
-				return err
+				return fault{fmt.Errorf("preparing definition %s: %w", name, err), operatorv1.ReasonCRDApplyFailed}
 			}
 			c.intents[name] = manager.Stamp(wanted)
 			conversion, _, _ := unstructured.NestedMap(wanted.Object, "spec", "conversion")
@@ -282,14 +299,15 @@ func (c *Controller) gatherDefinitions(s *State, namespace string) error {
 }
 
 // definition returns the CustomResourceDefinition to apply.
-func (c *Controller) definition(name, namespace string, s *State) (*unstructured.Unstructured, error) {
-	u, err := crd.Get(name)
+func (c *Controller) definition(name string, at place, s *State) (*unstructured.Unstructured, error) {
+	u, err := crd.Any(name)
 	if err != nil {
 		return nil, err
 	}
 	if crd.NeedsConversion(name) {
 		u = crd.WithConversion(u, crd.Conversion{
-			Namespace: namespace, Name: operatorv1.ServiceAddOnWebhook, Path: webhook.PathConvert, Port: hub.WebhookPort, CABundle: s.Certs.Bundle,
+			Namespace: at.namespace, Name: operatorv1.ServiceAddOnWebhook, Path: webhook.PathConvert, Port: hub.WebhookPort, CABundle: s.Certs.Bundle,
+			URL: at.url(operatorv1.ServiceAddOnWebhook, webhook.PathConvert),
 		})
 	}
 	u.SetLabels(inventory(s.ClusterManager.Name))

@@ -29,7 +29,7 @@ func installedObjects(c Config) ([]operatorv1.RelatedResourceMeta, error) {
 
 // installed are the options with which an installer applied what this process keeps.
 func (c Config) installed() hub.Options {
-	o := hub.Options{Version: c.Version}
+	o := hub.Options{Version: c.Version, Hosted: c.Hosted}
 	if c.Split != nil {
 		o.Layout = hub.LayoutSplit
 	}

@@ -110,6 +110,8 @@ type parts struct {
 	watches     map[location]*watch.Collection[part]
 	exec        *reconcile.Executor
 	queue       *reconcile.Queue
+	// outcome is why parts cannot be restored.
+	outcome outcome
 }
 
 func newParts(config Config, collections *Collections, log logr.Logger) (*parts, error) {
@@ -137,6 +139,14 @@ func (p *parts) onChange(f func()) {
 	for _, w := range p.watches {
 		w.OnChange(func(reconcile.Key) { f() })
 	}
+}
+
+func (p *parts) list() []followed {
+	var out []followed
+	for _, w := range p.watches {
+		out = append(out, w)
+	}
+	return out
 }
 
 func (p *parts) wake() { p.queue.Add(reconcile.Key{Name: hub.Name}) }
@@ -177,11 +187,7 @@ func keepPart(live, wanted *unstructured.Unstructured) part {
 }
 
 func (p *parts) runs() []func(context.Context) error {
-	out := []func(context.Context) error{p.loop}
-	for _, w := range p.watches {
-		out = append(out, w.Run)
-	}
-	return out
+	return append(runsOf(p.list()), p.loop)
 }
 
 func (p *parts) loop(ctx context.Context) error {
@@ -204,15 +210,16 @@ func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	s := partsState{ClusterManager: cm}
+	s := partsState{ClusterManager: cm.ClusterManager}
 	for _, u := range p.objects {
 		found, _ := p.watches[locationOf(u)].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		found.Wanted = u.DeepCopy()
 		s.Parts = append(s.Parts, found)
 	}
-	result, err := p.exec.Execute(ctx, cm, decideParts(s))
+	result, err := p.exec.Execute(ctx, cm.ClusterManager, decideParts(s))
 	if err != nil {
-		return result, fmt.Errorf("restore parts of the installation: %w", err)
+		err = fault{fmt.Errorf("restoring parts of the installation: %w", err), operatorv1.ReasonHubResourceApplyFailed}
 	}
-	return result, nil
+	p.outcome.set(err)
+	return result, err
 }

@@ -21,12 +21,13 @@ func TestPartsOfTheInstallationArePutBack(t *testing.T) {
 		"Service cluster-manager-work-webhook",
 		"Service cluster-manager-addon-webhook",
 		"Service cluster-manager-placement",
+		"Service cluster-manager-proxy",
 		"Namespace open-cluster-management-hub",
 		"RoleBinding cluster-manager-components",
 		"ServiceAccount addon-manager-controller-sa",
 		"Service cluster-manager-placement",
 	}
-	const namespace = 4
+	const namespace = 5
 	for name, tc := range map[string]struct {
 		change func(*partsState)
 		want   []string
@@ -97,4 +98,15 @@ func TestAPartIsComparedByWhatItSays(t *testing.T) {
 			require.Equal(t, tc.kept, keepPart(live, objects[0]).Kept)
 		})
 	}
+}
+
+func TestAComponentIsThereWhenItsDeploymentIsThatOfThisSpec(t *testing.T) {
+	cm := theManager()
+	cm.Generation = 7
+	a := &assembly{assembled: assembled{generation: 7, specs: map[string]string{"web": "new"}}}
+	require.True(t, a.has(cm, readiness{name: "web", spec: "new"}))
+	require.False(t, a.has(cm, readiness{name: "web", spec: "old"}), "the watch does not show it yet")
+	require.False(t, a.has(cm, readiness{name: "web"}))
+	cm.Generation++
+	require.False(t, a.has(cm, readiness{name: "web", spec: "new"}), "the other loop has not seen this spec")
 }

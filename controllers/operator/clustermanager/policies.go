@@ -28,13 +28,17 @@ func portsOf(u *unstructured.Unstructured) ([]int64, bool) {
 	return out, err == nil
 }
 
-// policies returns the NetworkPolicies of the components. A policy is about the connection
+// policies returns the NetworkPolicies of the layout. A policy is about the connection
 // behind a Service, so the real ports of the API server are added to the usual ones.
 func (r rendering) policies() ([]*unstructured.Unstructured, error) {
 	if !r.Features.NetworkPolicies {
 		return nil, nil
 	}
-	out, err := hub.Policies()
+	read := hub.Policies
+	if r.Split == nil {
+		read = hub.PoliciesOfCompact
+	}
+	out, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +49,17 @@ func (r rendering) policies() ([]*unstructured.Unstructured, error) {
 	for _, u := range out {
 		spec, _ := u.Object["spec"].(map[string]any)
 		selectPods(spec, apps)
-		if u.GetName() == hub.EgressPolicy {
+		if u.GetName() == hub.EgressPolicy || u.GetName() == hub.ProcessPolicy {
 			egress, _ := spec["egress"].([]any)
 			rule, _ := egress[0].(map[string]any)
 			allowPorts(rule, r.APIServer)
+		}
+		if u.GetName() == hub.IngressPolicy {
+			ingress, _ := spec["ingress"].([]any)
+			rule, _ := ingress[0].(map[string]any)
+			for _, c := range components {
+				allowPorts(rule, []int64{int64(bindingOf(c, r.Spec).port)})
+			}
 		}
 	}
 	return out, nil

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
-	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 func TestPoliciesOfTheComponents(t *testing.T) {
@@ -66,26 +66,39 @@ func TestPoliciesOfTheComponents(t *testing.T) {
 	require.False(t, slices.ContainsFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == "NetworkPolicy" }))
 }
 
-func TestPoliciesAreForTheSplitLayout(t *testing.T) {
-	spec := operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-		FeatureGates: []operatorv1.FeatureGate{{Feature: gateNetworkPolicies, Mode: operatorv1.FeatureGateModeTypeEnable}},
-	}}
-	for name, tc := range map[string]struct {
-		components []Component
-		want       metav1.ConditionStatus
-	}{
-		"split":   {[]Component{{Name: "cluster-manager-work-webhook", Found: true}}, metav1.ConditionTrue},
-		"compact": {nil, metav1.ConditionFalse},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := Decide(state(t, func(s *State) { s.ClusterManager.Spec, s.Components = spec, tc.components }))
-			c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionValidFeatureGates)
-			require.Equal(t, tc.want, c.Status)
-			if tc.components == nil {
-				require.Contains(t, c.Message, "NetworkPolicies in the compact layout")
-			}
-		})
+// TestThePolicyOfTheOneProcess: its one policy selects the pods of the Deployment, allows what
+// these listen on, and goes when the layout is switched.
+func TestThePolicyOfTheOneProcess(t *testing.T) {
+	compact := func(r *rendering) { r.Split, r.Features.NetworkPolicies, r.APIServer = nil, true, []int64{35001} }
+	objects, err := usual(compact).objects()
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+	p := rendered[networkingv1.NetworkPolicy](t, usual(compact), "NetworkPolicy", hub.ProcessPolicy)
+	installed, err := hub.Objects(hub.Options{Version: "v1"})
+	require.NoError(t, err)
+	i := slices.IndexFunc(installed, func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })
+	d, err := typed.FromUnstructured[appsv1.Deployment](installed[i])
+	require.NoError(t, err)
+	require.Equal(t, d.Namespace, p.Namespace)
+	require.Equal(t, d.Spec.Selector, &p.Spec.PodSelector)
+	require.Len(t, p.Spec.PolicyTypes, 2)
+	var listens, called, reached []int
+	for _, port := range d.Spec.Template.Spec.Containers[0].Ports {
+		listens = append(listens, int(port.ContainerPort))
 	}
-	_, err := ParseGates(map[string]string{gateNetworkPolicies: "true"})
+	for _, port := range p.Spec.Ingress[0].Ports {
+		called = append(called, port.Port.IntValue())
+	}
+	for _, port := range p.Spec.Egress[0].Ports {
+		reached = append(reached, port.Port.IntValue())
+	}
+	require.Equal(t, listens, called)
+	require.Equal(t, []int{53, 53, 5353, 5353, 443, 6443, 35001}, reached)
+	require.Empty(t, p.Spec.Egress[0].To)
+	all, err := everything(new(DefaultSplit()))
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == hub.ProcessPolicy }))
+
+	_, err = ParseGates(map[string]string{gateNetworkPolicies: "true"})
 	require.ErrorContains(t, err, "not supported", "no component serves it")
 }

@@ -9,38 +9,12 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
-
-// Profiles is the ClusterProfile API as found; the zero value means that it is missing. The
-// API belongs to another project: the hub creates it where it is missing, and never changes
-// or removes it.
-type Profiles struct {
-	// Found is true when the definition exists, and Served when the version that the hub
-	// writes is established.
-	Found, Served bool
-	// Versions are the versions that the definition serves.
-	Versions []string
-}
-
-func keepProfiles(u *unstructured.Unstructured) (Profiles, bool) {
-	p := Profiles{Found: true}
-	f, _ := keepFound(u)
-	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if name, _ := version["name"].(string); ok && version["served"] == true {
-			p.Versions = append(p.Versions, name)
-			p.Served = p.Served || f.established && name == multiclusterv1alpha1.GroupVersion.Version
-		}
-	}
-	return p, true
-}
 
 // profiles returns the write that creates the API that the gate needs, if it is missing.
 func profiles(s State, f Features) []reconcile.Write {

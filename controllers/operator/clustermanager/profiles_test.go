@@ -24,31 +24,31 @@ func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
 	on, off := gate(operatorv1.FeatureGateModeTypeEnable), gate(operatorv1.FeatureGateModeTypeDisable)
 	for name, tc := range map[string]struct {
 		gate    *operatorv1.RegistrationHubConfiguration
-		found   Profiles
+		found   API
 		creates bool
 		status  metav1.ConditionStatus
 		message string
 	}{
-		"by default nothing is done":         {nil, Profiles{}, false, "", ""},
-		"without the gate nothing is done":   {off, Profiles{Found: true, Served: true}, false, "", ""},
-		"where there is none, it is created": {on, Profiles{}, true, "False", "Waiting for the API"},
+		"by default nothing is done":         {nil, API{}, false, "", ""},
+		"without the gate nothing is done":   {off, API{Found: true, Served: true}, false, "", ""},
+		"where there is none, it is created": {on, API{}, true, "False", "Waiting for the API"},
 		"one that is not established yet": {
 			on,
-			Profiles{Found: true, Versions: []string{"v1alpha1"}},
+			API{Found: true, Versions: []string{"v1alpha1"}},
 			false,
 			"False",
 			"Waiting for the API",
 		},
 		"one that serves": {
 			on,
-			Profiles{Found: true, Served: true, Versions: []string{"v1alpha1", "v1"}},
+			API{Found: true, Served: true, Versions: []string{"v1alpha1", "v1"}},
 			false,
 			"True",
 			"are kept",
 		},
 		"one of another release is left alone": {
 			on,
-			Profiles{Found: true, Versions: []string{"v1beta1", "v1"}},
+			API{Found: true, Versions: []string{"v1beta1", "v1"}},
 			false,
 			"False",
 			"serves v1beta1, v1 and not v1alpha1",
@@ -93,7 +93,7 @@ func TestADefinitionIsServedOnceItIsEstablished(t *testing.T) {
 	require.NoError(t, err)
 	got, keep := keepProfiles(u)
 	require.True(t, keep)
-	require.Equal(t, Profiles{Found: true, Versions: []string{"v1alpha1"}}, got)
+	require.Equal(t, API{Found: true, Versions: []string{"v1alpha1"}}, got)
 	require.NoError(
 		t,
 		unstructured.SetNestedSlice(
@@ -109,5 +109,5 @@ func TestADefinitionIsServedOnceItIsEstablished(t *testing.T) {
 	got, _ = keepProfiles(&unstructured.Unstructured{
 		Object: map[string]any{"spec": map[string]any{"versions": []any{"broken", map[string]any{"name": "v1alpha1"}}}},
 	})
-	require.Equal(t, Profiles{Found: true}, got)
+	require.Equal(t, API{Found: true}, got)
 }

@@ -4,6 +4,7 @@ package clustermanager
 
 import (
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -21,16 +22,14 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
-	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// rendering is what the objects of the split layout depend on.
+// rendering is what the objects that this process applies depend on.
 type rendering struct {
 	Spec     operatorv1.ClusterManagerSpec
 	Features Features
@@ -45,12 +44,19 @@ type rendering struct {
 	// PullSecret is the Secret in the components' namespace with the credentials for images;
 	// nil if there is none.
 	PullSecret *corev1.Secret
-	Split      Split
+	// Split is nil in the compact layout, which has policies only.
+	Split *Split
 	// APIServer are the ports of the hub's API server.
 	APIServer []int64
+	// TLS are the flags that limit connections.
+	TLS []string
+	// Bundle verifies the serving certificates; while it is empty, the API of managed clusters is
+	// not registered.
+	Bundle []byte
 }
 
-// objects returns everything that the split layout consists of, in the order to apply.
+// objects returns what the layout consists of besides what an installer applies, in the order
+// to apply.
 func (r rendering) objects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	if r.PullSecret != nil {
@@ -61,7 +67,7 @@ func (r rendering) objects() ([]*unstructured.Unstructured, error) {
 		out = append(out, u)
 	}
 	for _, c := range components {
-		if !c.isWanted(r.Features) {
+		if r.Split == nil || !c.isWanted(r.Features) {
 			continue
 		}
 		objects, err := r.component(c)
@@ -75,6 +81,9 @@ func (r rendering) objects() ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("preparing the network policies: %w", err)
 	}
 	out = append(out, policies...)
+	if r.Features.ClusterProxy && len(r.Bundle) > 0 {
+		out = append(out, apiService(r.Bundle))
+	}
 	for _, u := range out {
 		labels := maps.Clone(r.Labels)
 		if labels == nil {
@@ -93,9 +102,16 @@ func (r rendering) component(c component) ([]*unstructured.Unstructured, error) 
 	if err != nil {
 		return nil, err
 	}
+	at := bindingOf(c, r.Spec)
+	if err := at.check(); err != nil {
+		return nil, err
+	}
 	var out []*unstructured.Unstructured
 	for _, u := range listed {
-		if u.GetName() == hub.PlacementService && u.GetKind() == "Service" && !r.Features.PlacementDebugServer {
+		if u.GetName() == c.app && u.GetKind() == "Service" {
+			at.setTarget(u)
+		}
+		if r.leavesOut(u) {
 			continue
 		}
 		if u.GetKind() == "ClusterRole" && !r.Features.ClusterProfile && !r.Features.ProfilesServed {
@@ -116,6 +132,17 @@ func (r rendering) component(c component) ([]*unstructured.Unstructured, error) 
 		"metadata": map[string]any{"namespace": hub.ComponentNamespace, "name": c.deployment()},
 		"spec":     map[string]any{"maxUnavailable": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": c.app}}},
 	}}), nil
+}
+
+// leavesOut reports whether an object is for a gate that is off.
+func (r rendering) leavesOut(u *unstructured.Unstructured) bool {
+	switch u.GetName() {
+	case hub.PlacementService:
+		return u.GetKind() == "Service" && !r.Features.PlacementDebugServer
+	case hub.PermissionsRole:
+		return !r.Features.ClusterPermission
+	}
+	return false
 }
 
 // dropGroup removes the rules about an API group from a role.
@@ -160,6 +187,7 @@ func (r rendering) deployment(c component) *appsv1.Deployment {
 	if r.PullSecret != nil {
 		d.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: r.PullSecret.Name}}
 	}
+	bindingOf(c, r.Spec).setNetwork(d, r.Replicas)
 	// A Deployment's spec always encodes.
 	raw, _ := json.Marshal(d.Spec)
 	sum := sha256.Sum256(raw)
@@ -183,20 +211,21 @@ func apart(labels map[string]string) *corev1.Affinity {
 
 func (r rendering) container(c component) corev1.Container {
 	no, yes := false, true
+	at := bindingOf(c, r.Spec)
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 	}
 	probe := func(path string, delay, period int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-				Path: path, Port: intstr.FromInt32(observe.Port), Scheme: corev1.URISchemeHTTPS,
+				Path: path, Port: intstr.FromInt32(at.health), Scheme: corev1.URISchemeHTTPS,
 			}},
 			InitialDelaySeconds: delay, PeriodSeconds: period,
 		}
 	}
-	ports := []corev1.ContainerPort{{Name: "https", ContainerPort: observe.Port, Protocol: corev1.ProtocolTCP}}
+	ports := []corev1.ContainerPort{{Name: "https", ContainerPort: at.health, Protocol: corev1.ProtocolTCP}}
 	if c.isWebhook() {
-		ports = append(ports, corev1.ContainerPort{Name: "webhook", ContainerPort: webhook.Port, Protocol: corev1.ProtocolTCP})
+		ports = append(ports, corev1.ContainerPort{Name: "webhook", ContainerPort: at.port, Protocol: corev1.ProtocolTCP})
 	}
 	if r.explains(c) {
 		ports = append(ports, corev1.ContainerPort{Name: "debug", ContainerPort: debug.Port, Protocol: corev1.ProtocolTCP})
@@ -246,7 +275,7 @@ func (r rendering) volumes(c component) []corev1.Volume {
 
 // args returns the arguments of a component: one flag for each gate that is not as usual.
 func (r rendering) args(c component) []string {
-	out := slices.Concat(c.args, r.Split.All)
+	out := slices.Concat(c.args, r.TLS, r.Split.All)
 	on := r.Features.gates()
 	for _, name := range slices.Sorted(maps.Keys(c.gates)) {
 		g := c.gates[name]
@@ -256,6 +285,8 @@ func (r rendering) args(c component) []string {
 			if c.isWebhook() || !r.Features.ProfilesServed {
 				continue
 			}
+		case name == gatePermission && !c.isWebhook() && !r.Features.PermissionsServed: // naming it says so
+			continue
 		case name == gateDefaultClusterSet && c.isWebhook(): // always named
 		case !g.supported || on[name] == g.on:
 			continue
@@ -265,6 +296,7 @@ func (r rendering) args(c component) []string {
 	switch {
 	case c.isWebhook():
 		out = append(out, "--cert-dir="+folder+"/serving", "--client-ca-file="+folder+"/clients/"+operatorv1.ConfigMapKeyCABundle)
+		out = append(out, bindingOf(c, r.Spec).args()...)
 		out = append(out, r.Split.Webhook...)
 	case r.explains(c):
 		out = append(out, "--cert-dir="+folder+"/certificate")
@@ -279,10 +311,10 @@ func (r rendering) registrationArgs() []string {
 	var out []string
 	if c := r.Spec.RegistrationConfiguration; c != nil {
 		if len(c.AutoApproveUsers) > 0 {
-			out = append(out, "--cluster-auto-approval-users="+strings.Join(c.AutoApproveUsers, ","))
+			out = append(out, "--cluster-auto-approval-users="+joined(c.AutoApproveUsers))
 		}
 		if users := csrIdentities(*c); len(users) > 0 {
-			out = append(out, "--auto-approved-csr-users="+strings.Join(users, ","))
+			out = append(out, "--auto-approved-csr-users="+joined(users))
 		}
 	}
 	if len(r.Features.Renderers) > 0 {
@@ -296,6 +328,15 @@ func (r rendering) registrationArgs() []string {
 		out = append(out, "--labels="+strings.Join(pairs, ","))
 	}
 	return append(out, r.Split.Registration...)
+}
+
+// joined joins names for a flag. One with a comma is quoted: otherwise it would be two names.
+func joined(names []string) string {
+	var out strings.Builder
+	w := csv.NewWriter(&out)
+	_ = w.Write(names) // a strings.Builder cannot fail
+	w.Flush()
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // resources returns what every container requests.

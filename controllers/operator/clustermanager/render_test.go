@@ -24,7 +24,7 @@ import (
 
 // usual is a rendering of a ClusterManager that asks for nothing special.
 func usual(change func(*rendering)) rendering {
-	r := rendering{Image: "ours:1", Version: "v1.2.3", Replicas: 1, Split: DefaultSplit(), Features: Features{
+	r := rendering{Image: "ours:1", Version: "v1.2.3", Replicas: 1, Split: new(DefaultSplit()), Features: Features{
 		DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true,
 	}}
 	if change != nil {
@@ -176,7 +176,8 @@ func TestConditionsOfTheSplitLayout(t *testing.T) {
 		change                               func(map[string]*Component)
 		progressing, registration, placement string
 	}{
-		"all are well": {func(map[string]*Component) {}, operatorv1.ReasonClusterManagerUpToDate, operatorv1.ReasonRegistrationFunctional, operatorv1.ReasonPlacementFunctional},
+		"all are well": {func(map[string]*Component) {}, operatorv1.ReasonClusterManagerUpToDate,
+			operatorv1.ReasonRegistrationFunctional, operatorv1.ReasonPlacementFunctional},
 		"one is rolled out": {func(c map[string]*Component) { c["work-webhook"].Rolling = true },
 			operatorv1.ReasonClusterManagerDeploymentRolling, operatorv1.ReasonRegistrationFunctional, operatorv1.ReasonPlacementFunctional},
 		"the webhook of registration lacks pods": {func(c map[string]*Component) { c["registration-webhook"].Unavailable = true },

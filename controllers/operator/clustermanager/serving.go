@@ -20,6 +20,7 @@ func servingSecrets() map[string]string {
 		ServingName(hub.Namespace, operatorv1.ServiceWorkWebhook):         operatorv1.SecretWorkWebhookServingCert,
 		ServingName(hub.Namespace, operatorv1.ServiceAddOnWebhook):        operatorv1.SecretAddOnWebhookServingCert,
 		PlacementName(): operatorv1.SecretPlacementDebugServingCert,
+		ProxyName():     operatorv1.SecretProxyServingCert,
 	}
 }
 
@@ -38,16 +39,22 @@ func ServingNames() []string {
 // PlacementName returns the DNS name at which the debug endpoint of placements is served.
 func PlacementName() string { return ServingName(hub.Namespace, operatorv1.ServicePlacement) }
 
+// ProxyName returns the DNS name at which the API of managed clusters is served.
+func ProxyName() string { return ServingName(hub.Namespace, operatorv1.ServiceProxy) }
+
 // servingAliases returns the further names of the certificates: those of the Services of the
 // split layout, so that a switch of the layout needs no other certificates, and which tools of
-// Open Cluster Management use for the debug endpoint in both.
-func servingAliases() map[string][]string {
+// Open Cluster Management use for the debug endpoint in both. hosts are those of a hub that runs on
+// another cluster; a client may name none of them, and then gets the first certificate.
+func servingAliases(hosts []string) map[string][]string {
 	out := map[string][]string{}
 	for _, service := range []string{operatorv1.ServiceRegistrationWebhook, operatorv1.ServiceWorkWebhook, operatorv1.ServiceAddOnWebhook} {
 		out[ServingName(hub.Namespace, service)] = []string{ServingName(hub.ComponentNamespace, service)}
 	}
 	name := ServingName(hub.ComponentNamespace, operatorv1.ServicePlacement)
 	out[PlacementName()] = []string{name, name + ".cluster.local"}
+	first := ServingNames()[0]
+	out[first] = append(out[first], hosts...)
 	return out
 }
 
@@ -56,6 +63,9 @@ func servingNames(f Features) []string {
 	names := ServingNames()
 	if f.PlacementDebugServer {
 		names = append(names, PlacementName())
+	}
+	if f.ClusterProxy {
+		names = append(names, ProxyName())
 	}
 	return names
 }
@@ -99,9 +109,13 @@ func certificates(s State, f Features) []reconcile.Write {
 
 // unused returns the removals of Secrets whose certificates are no longer served.
 func unused(s State, f Features) []reconcile.Write {
-	name := operatorv1.SecretPlacementDebugServingCert
-	if f.PlacementDebugServer || s.Versions[name] == "" {
-		return nil
+	var out []reconcile.Write
+	for name, used := range map[string]bool{
+		operatorv1.SecretPlacementDebugServingCert: f.PlacementDebugServer, operatorv1.SecretProxyServingCert: f.ClusterProxy,
+	} {
+		if !used && s.Versions[name] != "" {
+			out = append(out, reconcile.Remove{Target: reconcile.Target{Resource: secretsResource, Namespace: hub.ComponentNamespace, Name: name}})
+		}
 	}
-	return []reconcile.Write{reconcile.Remove{Target: reconcile.Target{Resource: secretsResource, Namespace: hub.ComponentNamespace, Name: name}}}
+	return out
 }

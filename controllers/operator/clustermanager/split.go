@@ -110,7 +110,9 @@ var components = []component{
 	{name: "addon-manager-controller", app: "clustermanager-addon-manager-controller", args: []string{"addon"}, image: addOnImage,
 		wanted: func(f Features) bool { return f.AddOnManagement }},
 	{name: "work-controller", app: hub.Name + "-work-controller", args: []string{"work"}, image: workImage, gates: workGates,
-		wanted: func(f Features) bool { return f.ManifestWorkReplicaSet || f.CleanUpCompletedManifestWork }},
+		wanted: func(f Features) bool {
+			return f.ManifestWorkReplicaSet || f.CleanUpCompletedManifestWork || f.ClusterPermission
+		}},
 }
 
 func (c component) isWanted(f Features) bool { return c.wanted == nil || c.wanted(f) }

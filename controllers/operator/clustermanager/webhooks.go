@@ -11,6 +11,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	permissionv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/rbac/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -31,7 +32,7 @@ type hook struct {
 }
 
 // hooks are the four webhooks of the API's contract, and further ones for cluster sets,
-// replica sets of works, placements, add-on templates, what agents write into a status, and
+// replica sets of works, rights on clusters, placements, add-on templates, what agents write into a status, and
 // the deletion of cluster namespaces. None of them is called for a lease, a certificate
 // request or any other deletion: while the hub's process is down, clusters still report,
 // renew certificates and can be removed. The failure policy of the others depends on what the
@@ -45,11 +46,15 @@ type hook struct {
 //   - works: Fail. An unchecked work could run as another user's account.
 //   - replica sets of works: Fail. The hub creates the works with its own rights, so
 //     there is no later check whether the author may use the executor.
+//   - cluster permissions: Fail. The hub sends the rights with its own, so there is no later
+//     check whether the author may give them.
 //   - cluster sets: Ignore. The rules catch mistakes early; the loops cope with a
 //     malformed set, and the rules protect nothing.
 //   - placements: Ignore, for the same reason: an invalid one keeps its decisions.
 //   - templates: Fail. The hub binds roles and signs for them with its own rights.
 //   - status of add-ons: Fail. It names the configurations that a cluster gets.
+//   - hosting clusters of add-ons: Fail. The hub sends works there with its own rights. Only an
+//     add-on that names another one than before calls it.
 //   - namespaces of clusters, deletion: Ignore. The rule prevents mistakes of users, and
 //     must not block the deletion of a namespace forever.
 //   - status of clusters and works: Ignore. Its size is usually limited, no decision
@@ -91,6 +96,11 @@ var hooks = []hook{
 		failure: admissionregistrationv1.Fail,
 	},
 	{
+		name: "clusterpermissionvalidators.admission.rbac.open-cluster-management.io", service: operatorv1.ServiceWorkWebhook,
+		path: webhook.PathValidatePermission, group: permissionv1alpha1.GroupName, version: "v1alpha1",
+		resources: permissionv1alpha1.ResourceClusterPermissions, failure: admissionregistrationv1.Fail,
+	},
+	{
 		name: "addontemplatevalidators.admission.addon.open-cluster-management.io", service: operatorv1.ServiceAddOnWebhook,
 		path: webhook.PathValidateTemplate, group: addonv1alpha1.GroupName, version: "v1alpha1", resources: addonv1alpha1.ResourceTemplate,
 		failure: admissionregistrationv1.Fail,
@@ -99,6 +109,11 @@ var hooks = []hook{
 		name: "managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io", service: operatorv1.ServiceAddOnWebhook,
 		path: webhook.PathAddOnStatus, group: addonv1alpha1.GroupName, version: "v1alpha1", resources: "managedclusteraddons/status",
 		failure: admissionregistrationv1.Fail, conditions: byAgents(agents + " || " + tokenAgent),
+	},
+	{
+		name: "managedclusteraddonvalidators.admission.addon.open-cluster-management.io", service: operatorv1.ServiceAddOnWebhook,
+		path: webhook.PathValidateAddOn, group: addonv1alpha1.GroupName, version: "v1alpha1", resources: "managedclusteraddons",
+		failure: admissionregistrationv1.Fail, conditions: []admissionregistrationv1.MatchCondition{{Name: "hosted", Expression: newHost}},
 	},
 	{
 		name: "managedclusterstatusvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
@@ -125,6 +140,11 @@ const (
 	tokenAgent = `request.userInfo.username == "system:serviceaccount:" + request.namespace + ":" + request.name + "` + addonv1alpha1.ServiceAccountSuffix + `"`
 )
 
+// newHost matches add-ons that name a hosting cluster which they did not name before.
+const newHost = `object.metadata.?annotations[?"` + addonv1alpha1.AnnotationHostingClusterName + `"].orValue("") != "" && ` +
+	`(oldObject == null || oldObject.metadata.?annotations[?"` + addonv1alpha1.AnnotationHostingClusterName + `"].orValue("") != ` +
+	`object.metadata.annotations["` + addonv1alpha1.AnnotationHostingClusterName + `"])`
+
 func byAgents(expression string) []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: expression}}
 }
@@ -136,14 +156,13 @@ func inventory(name string) map[string]string {
 	return map[string]string{operatorv1.LabelCreatedByClusterManager: name}
 }
 
-// object returns the webhook configuration, with bundle as the CA bundle of its client, which
-// is in namespace.
-func (h hook) object(namespace string, bundle []byte) reconcile.Object {
+// object returns the webhook configuration, with bundle as the CA bundle of its client.
+func (h hook) object(at place, bundle []byte) reconcile.Object {
 	fail, none, timeout := h.failure, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
 	all, port := admissionregistrationv1.AllScopes, int32(hub.WebhookPort)
-	client := admissionregistrationv1.WebhookClientConfig{
-		Service:  &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: h.service, Path: &h.path, Port: &port},
-		CABundle: bundle,
+	client := admissionregistrationv1.WebhookClientConfig{CABundle: bundle, URL: at.url(h.service, h.path)}
+	if client.URL == nil {
+		client.Service = &admissionregistrationv1.ServiceReference{Namespace: at.namespace, Name: h.service, Path: &h.path, Port: &port}
 	}
 	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 	var selector *metav1.LabelSelector

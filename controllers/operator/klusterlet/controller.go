@@ -4,8 +4,10 @@ package klusterlet
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -71,6 +73,12 @@ type Config struct {
 	Log     logr.Logger
 }
 
+// process is what is cached of the Deployment that runs the agent.
+type process struct {
+	generation int64
+	pod        *shared.Pod
+}
+
 // Controller is the loop. Create it with New and run it once.
 type Controller struct {
 	config      Config
@@ -78,7 +86,7 @@ type Controller struct {
 	execute     *reconcile.Executor
 	klusterlets *watch.Collection[settings.Seen]
 	shared      *shared.Watch
-	deployment  *watch.Collection[int64]
+	deployment  *watch.Collection[process]
 
 	bootstrap, hub access.Asker
 	phase          credential.Phase
@@ -96,14 +104,17 @@ func New(o Config) *Controller {
 	})
 	wake := func(reconcile.Key) { c.Wake() }
 	c.klusterlets.OnChange(wake)
-	c.deployment = watch.New(watch.Options[int64]{
+	c.deployment = watch.New(watch.Options[process]{
 		Client: o.Spoke, Resource: deploymentsResource, Namespace: o.Namespace,
 		FieldSelector: "metadata.name=" + operatorv1.AgentDeployment(o.Name), Log: o.Log,
-		Keep: func(u *unstructured.Unstructured) (int64, bool) { return u.GetGeneration(), true },
+		Keep: func(u *unstructured.Unstructured) (process, bool) {
+			return process{u.GetGeneration(), shared.ReadPod(u)}, true
+		},
 	})
 	c.deployment.OnChange(wake)
 	c.shared = shared.NewWatch(o.Spoke, o.Definitions, o.Version, c.Wake, o.Log)
 	o.Secrets.OnChange(wake)
+	o.Secrets.OnSynced(c.Wake)
 	return c
 }
 
@@ -116,7 +127,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Collections returns the collections that the loop reads; the caller runs them.
-func (c *Controller) Collections() []interface{ Run(context.Context) error } {
+func (c *Controller) Collections() []shared.Collection {
 	return append(c.shared.Collections(), c.klusterlets, c.deployment)
 }
 
@@ -134,7 +145,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if p.Object == nil {
 		c.config.Registration.Configure(nil)
 		if p.Remove {
-			return reconcile.Result{}, teardown.AgentItself(ctx, c.config.Spoke, k, c.config.Namespace)
+			return reconcile.Result{}, c.remove(ctx, s)
 		}
 		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
@@ -145,17 +156,39 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, err
 }
 
+// remove removes the agent, and tells why that fails.
+func (c *Controller) remove(ctx context.Context, s State) error {
+	err := teardown.AgentItself(ctx, c.config.Spoke, s.Klusterlet, c.config.Namespace)
+	if err == nil {
+		return nil
+	}
+	next := s.Klusterlet.DeepCopy()
+	s.setCondition(next, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonManagedClusterResourceApplyFailed,
+		"The agent cannot be removed: "+shared.Explain(err))
+	_, told := c.execute.Execute(ctx, s.Klusterlet, reconcile.Plan{Object: next})
+	return errors.Join(err, told)
+}
+
 // gather reads the caches, and what the hub grants to the current secrets.
 func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
 	s := State{
 		Parts: c.shared.Parts(k.Name, c.config.Others()), Now: c.config.Clock.Now(), Klusterlet: k, Namespace: c.config.Namespace,
 		Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(), Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
 	}
+	unread, known := shared.Problem(append(c.Collections(), c.config.Secrets))
+	if s.Reading = !known; unread != "" {
+		s.Unread = "the agent cannot read what it needs: " + unread
+	}
+	select {
+	case <-c.config.Secrets.Synced():
+		s.SecretsKnown = true
+	default:
+	}
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.Joined = credential.ReadKept(secret, true).Certified()
 	}
 	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.config.Namespace, Name: operatorv1.AgentDeployment(k.Name)}); ok {
-		s.Deployment = d
+		s.Deployment, s.Pod = d.generation, d.pod
 	}
 	if k.DeletionTimestamp == nil && s.Registration.Phase != credential.PhaseStopped {
 		c.gatherAccess(ctx, &s)

@@ -26,6 +26,8 @@ const (
 	patience = 5 * time.Second
 	// stopRetry is how often to check whether the registration has stopped.
 	stopRetry = 100 * time.Millisecond
+	// readRetry is how often to check whether the cluster can be read.
+	readRetry = time.Second
 )
 
 // State is the input of Decide.
@@ -36,14 +38,22 @@ type State struct {
 	Klusterlet *operatorv1.Klusterlet
 	// Unreadable is why the spec of the Klusterlet cannot be read; empty when it can.
 	Unreadable string
-	// Deployment is the generation of the Deployment that runs the agent; zero if none does.
+	// Reading is true while the cluster has not been read; Unread is then why it cannot be, if it
+	// cannot.
+	Reading bool
+	Unread  string
+	// Deployment is the generation of the Deployment that runs the agent; zero if none does. Pod are
+	// its pods; nil when there is none.
 	Deployment int64
+	Pod        *shared.Pod
 	// Namespace is the namespace that this program runs in.
 	Namespace string
 	// Registration is the state of the registration.
 	Registration credential.Report
 	// BootstrapSecret and HubSecret are the data of the secrets; nil when absent.
 	BootstrapSecret, HubSecret map[string][]byte
+	// SecretsKnown is false while the agent's secrets have not been read.
+	SecretsKnown bool
 	// Joined is the identity in the agent's certificate; empty without a certificate.
 	Joined agent.Identity
 	// Bootstrap and Hub are what the hub grants to these secrets.
@@ -80,22 +90,26 @@ func Decide(s State) Plan {
 	if !slices.Contains(next.Finalizers, operatorv1.FinalizerKlusterlet) {
 		next.Finalizers = append(next.Finalizers, operatorv1.FinalizerKlusterlet)
 	}
+	asked := settings.Read(s.Klusterlet)
+	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
+	s.Properties = asked.Settings.Properties
 	p := Plan{Plan: reconcile.Plan{Object: next, Writes: s.Writes(), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
-	asked := settings.Read(s.Klusterlet)
-	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	s.holdName(&asked)
-	addUnsupported(&asked, s.Klusterlet.Spec, s.Namespace)
+	addUnsupported(&asked, s.Klusterlet.Spec, s.Namespace, s.Pod)
 	next.Status.ObservedGeneration = next.Generation
 	s.setSpecConditions(next, asked)
 	s.setRunningConditions(next)
 	s.setInventory(next)
 	p.RequeueAfter = s.setConnection(next)
+	if s.Reading && (p.RequeueAfter == 0 || p.RequeueAfter > readRetry) {
+		p.RequeueAfter = readRetry
+	}
 	p.Events = s.events(next)
 	// The registration's loops watch resources of these definitions, so they start once these
-	// are established.
-	p.Settings, p.Keep = &asked.Settings, asked.Invalid != "" || !s.IsEstablished()
+	// are established, and once it is known under which name the agent has joined.
+	p.Settings, p.Keep = &asked.Settings, asked.Invalid != "" || !s.IsEstablished() || !s.SecretsKnown
 	return p
 }
 
@@ -141,8 +155,8 @@ func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.Co
 
 // setSpecConditions sets the conditions about the requested settings.
 func (s State) setSpecConditions(k *operatorv1.Klusterlet, asked settings.Asked) {
-	if asked.Invalid != "" {
-		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, asked.Invalid)
+	if problem := cmp.Or(asked.Invalid, s.Unread); problem != "" {
+		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, problem)
 	} else {
 		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")
 	}

@@ -56,6 +56,7 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		Now:             now,
 		Klusterlet:      k,
 		Namespace:       operatorv1.NamespaceAgent,
+		SecretsKnown:    true,
 		Registration:    credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
 		HubSecret:       map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")},
 		BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
@@ -125,6 +126,34 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 				"works": {ResourceVersion: "1", Version: tc.live, Established: true},
 			}
 			require.Equal(t, tc.want, reconcile.Of[reconcile.Apply](Decide(s).Writes)[0].Object.GetName() == "works")
+		})
+	}
+}
+
+func TestTheDefinitionOfPropertiesIsMadeWhereItIsMissing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gate    operatorv1.FeatureGateModeType
+		defined bool
+		want    int
+	}{
+		"the gate is off":     {operatorv1.FeatureGateModeTypeDisable, false, 0},
+		"there is none":       {operatorv1.FeatureGateModeTypeEnable, false, 1},
+		"somebody's is there": {operatorv1.FeatureGateModeTypeEnable, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serving()
+			s.Defined = tc.defined
+			s.Klusterlet.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+				FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProperty", Mode: tc.gate}},
+			}
+			p := Decide(s)
+			made := reconcile.Of[reconcile.Create](p.Writes)
+			require.Len(t, made, tc.want)
+			require.False(t, p.Keep, "nothing waits for it")
+			for _, one := range made {
+				require.Equal(t, "clusterproperties.about.k8s.io", one.Object.GetName())
+				require.Empty(t, one.Object.GetLabels(), "it goes with no Klusterlet")
+			}
 		})
 	}
 }
@@ -373,6 +402,24 @@ func TestSpec(t *testing.T) {
 				"registrationConfiguration.bootstrapKubeConfigs (enable the feature gate MultipleHubs), " +
 				"registrationConfiguration.featureGates V1beta1CSRAPICompatibility, registrationConfiguration.registrationDriver grpc",
 		},
+		"rates that the API fills in": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{KubeAPIQPS: 50, KubeAPIBurst: 100}
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{KubeAPIQPS: 50, KubeAPIBurst: 100, HubKubeAPIQPS: 50, HubKubeAPIBurst: 100}
+			},
+			conditions: map[string]string{"SpecSupported": "True AllFieldsSupported"},
+		},
+		"rates of an agent of several processes": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{KubeAPIQPS: 7}
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{
+					KubeAPIBurst: 7, HubKubeAPIQPS: 7, StatusSyncInterval: &metav1.Duration{Duration: time.Second},
+				}
+			},
+			conditions: map[string]string{"SpecSupported": "False NotSupported"},
+			message: "registrationConfiguration.kubeAPIQPS and kubeAPIBurst, workConfiguration.hubKubeAPIQPS and hubKubeAPIBurst, " +
+				"workConfiguration.kubeAPIQPS and kubeAPIBurst, workConfiguration.statusSyncInterval",
+		},
 		"an image of the field's repositories means ours": {
 			change: func(s *operatorv1.KlusterletSpec) {
 				s.ImagePullSpec = "quay.io/open-cluster-management/registration-operator:v1"
@@ -434,6 +481,30 @@ func TestSpec(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatOnlyADeploymentCanHaveIsNamed until the Deployment has it: the agent does not change its own.
+func TestWhatOnlyADeploymentCanHaveIsNamed(t *testing.T) {
+	s := serving(func(k *operatorv1.Klusterlet) {
+		k.Spec.NodePlacement.NodeSelector, k.Spec.PriorityClassName = map[string]string{"a": "b"}, "high"
+		k.Spec.ResourceRequirement = &operatorv1.ResourceRequirement{Type: operatorv1.ResourceQosClassBestEffort}
+	})
+	s.Pod = &shared.Pod{Containers: []shared.Container{{}}}
+	p := Decide(s)
+	require.Equal(t, "False NotSupported", conditions(t, p)["SpecSupported"])
+	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, "SpecSupported")
+	const fix = " (the Deployment of the agent is its installer's: repeat kubectl ocm join, which changes it)"
+	require.Contains(t, c.Message, ": nodePlacement"+fix+", priorityClassName"+fix)
+	require.NotContains(t, c.Message, "resourceRequirement")
+	require.Equal(t, "True KlusterletApplied", conditions(t, p)["Applied"])
+	s.Pod.NodeSelector, s.Pod.PriorityClassName = map[string]string{"a": "b"}, "high"
+	require.Equal(t, "True AllFieldsSupported", conditions(t, Decide(s))["SpecSupported"])
+}
+
+func TestNothingIsRegisteredBeforeTheSecretsAreKnown(t *testing.T) {
+	s := serving()
+	s.SecretsKnown = false
+	require.True(t, Decide(s).Keep)
 }
 
 func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Seen is what is cached of a Klusterlet. Its definition admits specs that cannot be
@@ -22,13 +22,8 @@ type Seen struct {
 func Keep(log logr.Logger) func(*unstructured.Unstructured) (Seen, bool) {
 	return func(u *unstructured.Unstructured) (Seen, bool) {
 		u.SetManagedFields(nil)
-		k, err := typed.FromUnstructured[operatorv1.Klusterlet](u)
-		if err == nil {
-			return Seen{Klusterlet: k}, true
-		}
-		problem := "the spec cannot be read, and what runs is left as it is: " + err.Error()
-		delete(u.Object, "spec")
-		if k, err = typed.FromUnstructured[operatorv1.Klusterlet](u); err != nil {
+		k, problem, err := shared.Decode[operatorv1.Klusterlet](u)
+		if err != nil {
 			log.Error(err, "Klusterlet cannot be read and is left out", "klusterlet", u.GetName())
 			return Seen{}, false
 		}

@@ -4,26 +4,17 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-)
-
-// Condition and reasons of this project, beyond those of the API.
-const (
-	// conditionSpecSupported is False when the spec asks for something that the agent does not
-	// support.
-	conditionSpecSupported = "SpecSupported"
-	// reasonAllFieldsSupported is the reason of SpecSupported True.
-	reasonAllFieldsSupported = "AllFieldsSupported"
-	// reasonNotSupported is the reason of SpecSupported False.
-	reasonNotSupported = "NotSupported"
 )
 
 // Conditions returns the conditions about the gates and the supported fields.
@@ -37,19 +28,26 @@ func (r Asked) Conditions() []metav1.Condition {
 		gates.Message = "There are no feature gates with these names: " + strings.Join(r.Unknown, ", ")
 	}
 	supported := metav1.Condition{
-		Type: conditionSpecSupported, Status: metav1.ConditionTrue, Reason: reasonAllFieldsSupported, Message: "All fields of the spec are in effect",
+		Type: operatorv1.ConditionSpecSupported, Status: metav1.ConditionTrue, Reason: operatorv1.ReasonAllFieldsSupported, Message: "All fields of the spec are in effect",
 	}
 	if len(r.Unsupported) > 0 {
-		supported.Status, supported.Reason = metav1.ConditionFalse, reasonNotSupported
+		supported.Status, supported.Reason = metav1.ConditionFalse, operatorv1.ReasonNotSupported
 		supported.Message = "This agent does not support, and leaves out: " + strings.Join(r.Unsupported, ", ")
 	}
 	return []metav1.Condition{gates, supported}
 }
 
+// gateNetworkPolicies is a gate of the operator alone, and FieldPolicies how it is named where it is
+// not supported.
+const (
+	gateNetworkPolicies = "NetworkPolicies"
+	FieldPolicies       = "registrationConfiguration.featureGates " + gateNetworkPolicies
+)
+
 // registrationGates returns the feature gates of the agent, and one of the operator.
 func registrationGates() map[string]agent.Gate {
 	gates := agent.Gates()
-	gates["NetworkPolicies"] = agent.Gate{}
+	gates[gateNetworkPolicies] = agent.Gate{}
 	return gates
 }
 
@@ -59,6 +57,9 @@ type Asked struct {
 	// RegistrationGates and WorkGates are the gates that the spec changes, as Name=true or
 	// Name=false.
 	RegistrationGates, WorkGates []string
+	// Policies is true when the gate NetworkPolicies is on, which an operator serves; it is listed in
+	// Unsupported nevertheless.
+	Policies bool
 	// Invalid is why the settings cannot be used, empty when they can.
 	Invalid string
 	// Unknown lists the feature gates that do not exist.
@@ -90,8 +91,37 @@ func Read(k *operatorv1.Klusterlet) Asked {
 	if err := r.Settings.Validate(); err != nil && r.Invalid == "" {
 		r.Invalid = err.Error()
 	}
+	if err := check(k.Spec); err != nil && r.Invalid == "" {
+		r.Invalid = err.Error()
+	}
 	slices.Sort(r.Unknown)
 	return r
+}
+
+// check returns an error for values that the definition admits and no process could use.
+func check(s operatorv1.KlusterletSpec) error {
+	rates := map[string]int32{}
+	if c := s.RegistrationConfiguration; c != nil {
+		rates["registrationConfiguration.kubeAPIQPS"], rates["registrationConfiguration.kubeAPIBurst"] = c.KubeAPIQPS, c.KubeAPIBurst
+		for _, key := range slices.Sorted(maps.Keys(agent.KeepAnnotations(c.ClusterAnnotations))) {
+			if problems := validation.IsQualifiedName(strings.ToLower(key)); len(problems) > 0 {
+				return fmt.Errorf("registrationConfiguration.clusterAnnotations %q: %s", key, strings.Join(problems, "; "))
+			}
+		}
+	}
+	if c := s.WorkConfiguration; c != nil {
+		rates["workConfiguration.kubeAPIQPS"], rates["workConfiguration.kubeAPIBurst"] = c.KubeAPIQPS, c.KubeAPIBurst
+		rates["workConfiguration.hubKubeAPIQPS"], rates["workConfiguration.hubKubeAPIBurst"] = c.HubKubeAPIQPS, c.HubKubeAPIBurst
+		if i := c.StatusSyncInterval; i != nil && i.Duration <= 0 {
+			return fmt.Errorf("workConfiguration.statusSyncInterval=%s: it must be more than 0s", i.Duration)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(rates)) {
+		if rates[field] < 0 {
+			return fmt.Errorf("%s=%d: it must not be negative", field, rates[field])
+		}
+	}
+	return nil
 }
 
 // AddUnsupported adds a field that is asked for and not supported.
@@ -110,6 +140,7 @@ func (r *Asked) readRegistration(c *operatorv1.RegistrationConfiguration) {
 	gates := registrationGates()
 	r.RegistrationGates = r.readGates("registrationConfiguration", gates, c.FeatureGates)
 	r.Settings.Claims, r.Settings.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
+	r.Policies, r.Settings.Proxy = gates[gateNetworkPolicies].Enabled, gates[agent.GateClusterProxy].Enabled
 	r.Settings.AddOns = gates[agent.GateAddonManagement].Enabled
 	r.Settings.Labels = c.ClusterLabels
 	r.readHubs(c.BootstrapKubeConfigs, gates[agent.GateMultipleHubs].Enabled)

@@ -5,4 +5,6 @@
 // of add-ons, which it restores after a deletion. They are labelled with one Klusterlet, whose
 // removal gives them to another (pkg/fleet/teardown). The package decides; the loops that use it
 // write.
+//
+// It also has what the loops of operators have in common that follow other clusters (Follow, Held).
 package shared

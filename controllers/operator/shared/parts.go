@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -43,8 +44,13 @@ type Parts struct {
 	// Wanted are the definitions to apply, Live their live state by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
-	// AddOnNamespace is the live state of the namespace of add-ons.
+	// Properties is true when ClusterProperties are to be reported, Defined when there is a
+	// definition of them. It belongs to others: it is created if it is missing, and stays.
+	Properties, Defined bool
+	// AddOnNamespace is the live state of the namespace of add-ons, which is not made with
+	// NoAddOns.
 	AddOnNamespace Namespace
+	NoAddOns       bool
 	// Version is the version of this program.
 	Version string
 }
@@ -75,6 +81,11 @@ func (p Parts) definitions() []reconcile.Write {
 			continue
 		}
 		out = append(out, reconcile.Apply{Object: p.marked(u), LiveVersion: live.ResourceVersion})
+	}
+	if p.Properties && !p.Defined {
+		if u, err := crd.Properties(); err == nil { // no embedded file is broken
+			out = append(out, reconcile.Create{Object: u, Lenient: true})
+		}
 	}
 	return out
 }
@@ -111,7 +122,7 @@ func isNewer(a, b string) bool {
 // addOnNamespace restores the namespace of add-ons once it is completely gone. Deleting it,
 // for example with a work that contained it, removes all add-ons.
 func (p Parts) addOnNamespace() []reconcile.Write {
-	if p.AddOnNamespace.Leaving {
+	if p.AddOnNamespace.Leaving || p.NoAddOns {
 		return nil
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{

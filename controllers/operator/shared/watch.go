@@ -3,13 +3,12 @@
 package shared
 
 import (
-	"context"
-
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -25,6 +24,7 @@ type Watch struct {
 	wanted      []*unstructured.Unstructured
 	version     string
 	definitions []*watch.Collection[Definition]
+	properties  *watch.Collection[Definition]
 	addOns      *watch.Collection[Namespace]
 }
 
@@ -32,13 +32,17 @@ type Watch struct {
 // of this program. wake is called after a change.
 func NewWatch(client dynamic.Interface, wanted []*unstructured.Unstructured, version string, wake func(), log logr.Logger) *Watch {
 	w := &Watch{wanted: wanted, version: version}
-	for _, u := range wanted {
+	byName := func(name string) *watch.Collection[Definition] {
 		d := watch.New(watch.Options[Definition]{
-			Client: client, Resource: definitionsResource, FieldSelector: "metadata.name=" + u.GetName(), Log: log, Keep: keepDefinition,
+			Client: client, Resource: definitionsResource, FieldSelector: "metadata.name=" + name, Log: log, Keep: keepDefinition,
 		})
 		d.OnChange(func(reconcile.Key) { wake() })
-		w.definitions = append(w.definitions, d)
+		return d
 	}
+	for _, u := range wanted {
+		w.definitions = append(w.definitions, byName(u.GetName()))
+	}
+	w.properties = byName(crd.ClusterProperties)
 	w.addOns = watch.New(watch.Options[Namespace]{
 		Client: client, Resource: namespacesResource, FieldSelector: "metadata.name=" + operatorv1.NamespaceAgentAddOn, Log: log,
 		Keep: func(u *unstructured.Unstructured) (Namespace, bool) {
@@ -51,8 +55,8 @@ func NewWatch(client dynamic.Interface, wanted []*unstructured.Unstructured, ver
 }
 
 // Collections returns what the Watch reads; the caller runs them.
-func (w *Watch) Collections() []interface{ Run(context.Context) error } {
-	out := []interface{ Run(context.Context) error }{w.addOns}
+func (w *Watch) Collections() []Collection {
+	out := []Collection{w.addOns, w.properties}
 	for _, d := range w.definitions {
 		out = append(out, d)
 	}
@@ -67,6 +71,7 @@ func (w *Watch) Parts(own string, others []string) Parts {
 			p.Live[u.GetName()] = d
 		}
 	}
+	_, p.Defined = w.properties.Get(reconcile.Key{Name: crd.ClusterProperties})
 	p.AddOnNamespace, _ = w.addOns.Get(reconcile.Key{Name: operatorv1.NamespaceAgentAddOn})
 	return p
 }

@@ -3,15 +3,14 @@
 package agent
 
 import (
-	"context"
 	"errors"
-	"net"
-	"net/url"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // Errors for an agent whose hub has revoked its registration.
@@ -28,8 +27,9 @@ type Trouble struct {
 	Problem string
 	// Since is when it first failed after having worked.
 	Since time.Time
-	// Refused is true when the hub answered and refused.
-	Refused bool
+	// Refused is true when the hub answered and refused, Unknown when it does not know the
+	// agent's credential.
+	Refused, Unknown bool
 }
 
 // Contact records which of a session's regular requests to its hub fail, so that no extra
@@ -64,7 +64,7 @@ func (c *Contact) record(activity string, err error) bool {
 		delete(c.trouble, activity)
 		return had
 	}
-	now := Trouble{Problem: activity + ": " + stableText(err), Since: c.clock.Now(), Refused: isRefused(err)}
+	now := Trouble{Problem: activity + ": " + watch.Reason(err), Since: c.clock.Now(), Refused: isRefused(err), Unknown: apierrors.IsUnauthorized(err)}
 	if had {
 		now.Since = before.Since
 	}
@@ -85,23 +85,20 @@ func (c *Contact) Trouble() Trouble {
 	return out
 }
 
+// Unknown reports whether some request failed because the hub does not know the agent's credential.
+func (c *Contact) Unknown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.trouble {
+		if t.Unknown {
+			return true
+		}
+	}
+	return false
+}
+
 // isRefused reports whether the hub itself refused the request.
 func isRefused(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
 		errors.Is(err, ErrNoCluster) || errors.Is(err, ErrNotAccepted)
-}
-
-// stableText returns the text of an error without what differs between attempts: the query of a
-// request and the local port.
-func stableText(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
-		return op.Op + " " + op.Addr.String() + ": " + op.Err.Error()
-	}
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		return request.Err.Error()
-	}
-	return err.Error()
 }

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 func TestTroubleSaysWhatFailsAndWhetherTheHubRefuses(t *testing.T) {
@@ -76,10 +78,15 @@ func TestTroubleSaysWhatFailsAndWhetherTheHubRefuses(t *testing.T) {
 			clk := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 			c := NewContact(clk, func() {})
 			c.Note("renewing", tc.err)
-			require.Equal(t, Trouble{Problem: tc.problem, Since: clk.Now(), Refused: tc.refused}, c.Trouble())
+			unknown := name == "the certificate is refused"
+			require.Equal(t, Trouble{Problem: tc.problem, Since: clk.Now(), Refused: tc.refused, Unknown: unknown}, c.Trouble())
+			c.Note("watching", errors.New("reset"))
+			require.Equal(t, unknown, c.Unknown())
+			c.Note("renewing", nil)
+			require.False(t, c.Unknown())
 		})
 	}
-	require.Equal(t, stableText(dial(1, 6443)), stableText(dial(2, 6443)), "a repeated attempt changes nothing")
+	require.Equal(t, watch.Reason(dial(1, 6443)), watch.Reason(dial(2, 6443)), "a repeated attempt changes nothing")
 }
 
 func TestTroubleBeginsWithTheFirstFailureAndEndsWithTheLast(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
 
 // Feature gates of the registration agent.
@@ -15,6 +17,7 @@ const (
 	GateAddonManagement            = "AddonManagement"
 	GateClusterProperty            = "ClusterProperty"
 	GateMultipleHubs               = "MultipleHubs"
+	GateClusterProxy               = connectv1alpha1.GateClusterProxy
 	gateV1beta1CSRAPICompatibility = "V1beta1CSRAPICompatibility"
 )
 
@@ -39,6 +42,7 @@ func Gates() map[string]Gate {
 		GateAddonManagement: {Enabled: true, Served: true},
 		GateClusterProperty: {Served: true},
 		GateMultipleHubs:    {Served: true},
+		GateClusterProxy:    {Served: true},
 		// Every hub that this agent joins serves certificates.k8s.io/v1.
 		gateV1beta1CSRAPICompatibility: {},
 	}

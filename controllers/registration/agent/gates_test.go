@@ -28,6 +28,7 @@ func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
 		"ClusterClaim":               true,
 		"AddonManagement":            true,
 		"ClusterProperty":            false,
+		"ClusterProxy":               false,
 		"ExecutorValidatingCaches":   false,
 		"RawFeedbackJsonString":      false,
 		"MultipleHubs":               false,

@@ -44,6 +44,10 @@ type Link struct {
 	// Client is a dynamic client on Config.
 	Client dynamic.Interface
 
+	// Upgrades sends requests that switch to another protocol, which HTTP/2 cannot, with the
+	// certificate and no other credential.
+	Upgrades http.RoundTripper
+
 	certificate atomic.Pointer[tls.Certificate]
 	transport   *http.Transport
 	dialer      *connrotation.Dialer
@@ -79,9 +83,15 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 			l.transport.DialTLSContext = l.dialProxy(u.Hostname(), secured.RootCAs)
 		}
 	}
+	upgrades := l.transport.Clone()
+	upgrades.ForceAttemptHTTP2, upgrades.HTTP2, upgrades.DisableKeepAlives = false, nil, true
+	upgrades.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	upgrades.Protocols = new(http.Protocols)
+	upgrades.Protocols.SetHTTP1(true)
+	l.Upgrades = kubeconfig.Direct(upgrades)
 	// The API server limits requests by its own priority and fairness; a client-side limiter
 	// would only hide its answer.
-	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: frank{l.transport}, UserAgent: userAgent, QPS: -1}
+	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: kubeconfig.Direct(frank{l.transport}), UserAgent: userAgent, QPS: -1}
 	var err error
 	if l.Client, err = dynamic.NewForConfig(l.Config); err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)

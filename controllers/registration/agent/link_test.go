@@ -58,3 +58,18 @@ func TestCVE202422030AnAgentTalksOnlyToThePinnedHub(t *testing.T) {
 	_, err = NewLink(&kubeconfig.Config{Server: hub.URL, CAData: []byte("no certificate")}, "test")
 	require.ErrorContains(t, err, "holds no certificate")
 }
+
+func TestAnAgentFollowsNoRedirect(t *testing.T) {
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(other.Close)
+	hub := httptest.NewTLSServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(hub.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw})
+	l, err := NewLink(&kubeconfig.Config{Server: hub.URL, CAData: authority, Token: "the-token"}, "test")
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	_, err = l.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "x", metav1.GetOptions{})
+	require.ErrorContains(t, err, "redirects")
+	require.Zero(t, asked.Load(), "the token went to another server")
+}

@@ -69,6 +69,9 @@ type Settings struct {
 	Claims bool
 	// Properties is the feature gate ClusterProperty: report ClusterProperties.
 	Properties bool
+	// Proxy is the feature gate ClusterProxy: users of the hub reach the API of the managed
+	// cluster through a tunnel.
+	Proxy bool
 	// MaxClaims limits the custom claims; reserved ones are always reported.
 	MaxClaims int
 	// ReservedSuffixes are name suffixes of further claims that count as reserved.

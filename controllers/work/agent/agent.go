@@ -38,7 +38,10 @@ const (
 	// loopName is the dotted id of the loop.
 	loopName = "work.apply"
 	// DefaultWorkers is how many works are reconciled at once.
-	DefaultWorkers = 4
+	DefaultWorkers = 10
+	// DefaultSealAfter is how long the works have to be at rest before the agent notes, for
+	// its next start, that the objects of each are as they were applied.
+	DefaultSealAfter = 500 * time.Millisecond
 	// DefaultGrace is how long the objects of a work are kept after it vanished from the
 	// hub.
 	DefaultGrace = time.Hour
@@ -65,6 +68,10 @@ type Config struct {
 	// workers help when API servers are slow to answer, and cost memory for that many
 	// works at a time.
 	Workers int
+	// SealAfter is how long the works have to be at rest before the agent notes, for its
+	// next start, that the objects of each are as they were applied; zero means
+	// DefaultSealAfter. A longer time spares writes where works change often.
+	SealAfter time.Duration
 	// Feedback selects the values that feedback rules return: the feature gate
 	// RawFeedbackJsonString and the maximum length of such a value.
 	Feedback feedback.Options
@@ -89,6 +96,7 @@ func (c *Config) complete() error {
 	}
 	c.AgentID = cmp.Or(c.AgentID, c.HubHash)
 	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.SealAfter = cmp.Or(c.SealAfter, DefaultSealAfter)
 	c.Metrics = cmp.Or(c.Metrics, &Metrics{})
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
 	return nil
@@ -163,13 +171,14 @@ func build(cfg Config) (*agent, error) {
 	applier := apply.New(spoke, mapper)
 	a.apply = workapply.New(workapply.Config{
 		Works: a.works, Applied: a.applied, Mapper: mapper, Applier: applier,
-		Watcher:  a.tracker,
-		Feedback: cfg.Feedback,
-		Rules:    rules.New(),
-		Rights:   a.rights,
-		Event:    a.event,
-		Repaired: func() { cfg.Metrics.repairs.Add(1) },
-		Clock:    cfg.Clock,
+		Watcher:   a.tracker,
+		Feedback:  cfg.Feedback,
+		Rules:     rules.New(),
+		Rights:    a.rights,
+		Event:     a.event,
+		Repaired:  func() { cfg.Metrics.repairs.Add(1) },
+		SealAfter: cfg.SealAfter,
+		Clock:     cfg.Clock,
 	})
 	a.finalize = finalize.New(finalize.Config{
 		Works: a.works, Applied: a.applied, Applier: applier, Rights: a.rights, Track: a.tracker.Track,

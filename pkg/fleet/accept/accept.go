@@ -5,6 +5,7 @@ package accept
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -20,6 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -394,14 +399,70 @@ func (o *Options) deny(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedC
 		}
 		out.Changes = append(out.Changes, change)
 	}
+	never := isUnanswered(mc)
+	if never {
+		// First, so that the requests are denied again by who runs this again after a failure.
+		if err := o.refuse(ctx, r, mc.Name); err != nil {
+			return fleet.Explain("denying "+mc.Name, o.Hub, err)
+		}
+		out.Changes = append(out.Changes, fleet.Change{
+			Object: fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name), Action: fleet.Configured})
+	}
 	for _, q := range mine {
 		if err := o.answer(ctx, q, request.Denial("DeniedByKubectlOCM", "denied by a person", r.Now()), "denying", out); err != nil {
 			return err
 		}
 	}
-	out.Message = "was denied already"
 	if len(out.Changes) > 0 {
-		out.Action, out.Message = fleet.Configured, "denied"
+		out.Action = fleet.Configured
+	}
+	switch wasAccepted := mc != nil && mc.Spec.HubAcceptsClient; {
+	case never, !wasAccepted && len(mine) > 0:
+		out.Message = "denied: it was not accepted; " + fleet.Many(len(mine), "certificate request") + " denied"
+	case len(out.Changes) > 0:
+		out.Message = "denied"
+	default:
+		out.Message = "was denied already"
 	}
 	return nil
+}
+
+// isUnanswered reports whether a cluster was neither accepted nor denied yet.
+func isUnanswered(mc *clusterv1.ManagedCluster) bool {
+	return mc != nil && !mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil &&
+		apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted) == nil
+}
+
+// maxConflicts bounds how often a write is repeated because the hub or an agent was faster.
+const maxConflicts = 5
+
+// refuse records on a cluster that was never accepted that a person denied it, as the hub does for
+// one that was: until then it waits for an answer. Nothing else of its status is changed.
+func (o *Options) refuse(ctx context.Context, r *fleet.Run, name string) error {
+	if o.Reads() {
+		return nil
+	}
+	var err error
+	for range maxConflicts {
+		var mc *clusterv1.ManagedCluster
+		if mc, err = typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, fleet.ManagedClusters, "", name); err != nil {
+			return err
+		}
+		if mc.Spec.HubAcceptsClient {
+			return fmt.Errorf("managedcluster %s was accepted meanwhile", name)
+		}
+		reconcile.SetCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse,
+			Reason: clusterv1.ReasonHubClusterAdminDenied, Message: "A person denied the cluster before it was accepted"}, r.Now())
+		var patch []byte
+		if patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": mc.ResourceVersion},
+			"status": map[string]any{"conditions": mc.Status.Conditions}}); err != nil {
+			return err
+		}
+		_, err = o.Hub.Client.Resource(fleet.ManagedClusters).Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: fleet.FieldManager}, "status")
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
 }

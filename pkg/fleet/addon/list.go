@@ -14,6 +14,7 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
@@ -29,6 +30,8 @@ type ListOptions struct {
 	Names []string
 	// Selector is a label selector on the ClusterManagementAddOns.
 	Selector string
+	// Targets counts these clusters only; empty counts all.
+	Targets cluster.Targets
 }
 
 // Info is the summary of one add-on.
@@ -47,6 +50,9 @@ type Info struct {
 	Available   int `json:"available"`
 	Degraded    int `json:"degraded"`
 	Unavailable int `json:"unavailable"`
+	// Rollout is how far its configurations have reached the clusters of its placements; nil if
+	// it has none.
+	Rollout *cluster.Rollout `json:"rollout,omitempty"`
 	// Version comes from the label of the add-on or the name of its default template.
 	Version string `json:"version,omitempty"`
 	// Configs are its default configurations, RESOURCE/NAMESPACE/NAME.
@@ -77,11 +83,21 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 			return nil, err
 		}
 	}
-	found := map[string]*Info{}
-	if err := placement.TakeUp(&registered, func(a *addonv1alpha1.ClusterManagementAddOn) { found[a.Name] = infoOf(a) }); err != nil {
+	found, rollouts := map[string]*Info{}, map[string]*rollout{}
+	if err := placement.TakeUp(&registered, func(a *addonv1alpha1.ClusterManagementAddOn) {
+		found[a.Name], rollouts[a.Name] = infoOf(a), rolloutOf(a)
+	}); err != nil {
 		return nil, err
 	}
+	if !o.Targets.Empty() && !o.Targets.All {
+		clusters, err := o.Targets.Resolve(ctx, o.Hub)
+		if err != nil {
+			return nil, err
+		}
+		instances = slices.DeleteFunc(instances, func(u unstructured.Unstructured) bool { return !slices.Contains(clusters, u.GetNamespace()) })
+	}
 	if err := placement.TakeUp(&instances, func(a *addonv1alpha1.ManagedClusterAddOn) {
+		rollouts[a.Name].see(a)
 		if found[a.Name] == nil {
 			if o.Selector != "" {
 				return // it has no labels of its own that could match
@@ -97,6 +113,7 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 		if len(o.Names) == 0 || slices.Contains(o.Names, name) {
 			slices.Sort(info.Registrations)
 			info.Registrations = slices.Compact(info.Registrations)
+			info.Rollout = rollouts[name].result()
 			out = append(out, *info)
 		}
 	}

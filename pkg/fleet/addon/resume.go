@@ -103,6 +103,8 @@ func (c *change) awaitResumed(ctx context.Context, name, request string, stopped
 		noted := apimeta.FindStatusCondition(p.Conditions, addonv1alpha1.ConditionResumed)
 		return slices.Contains(stopped, p.PlacementRef) && (noted == nil || noted.Message != addonv1alpha1.ResumedBy(request))
 	}
+	c.run.Step("rollout of " + name)
+	c.run.Detail("the hub has not processed the request")
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: fleet.ManagementAddOns, Name: name, Clock: c.run.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
@@ -114,7 +116,11 @@ func (c *change) awaitResumed(ctx context.Context, name, request string, stopped
 			}
 			return !slices.ContainsFunc(a.Status.InstallProgressions, holds), nil
 		})
-	return c.run.TimedOut(ctx, err, "the rollout of "+name+" to resume", func(context.Context) *fleet.Blocker {
+	if err == nil {
+		c.run.Done("resumed")
+		return nil
+	}
+	return c.run.Fail(c.run.TimedOut(ctx, err, "the rollout of "+name+" to resume", func(context.Context) *fleet.Blocker {
 		return &fleet.Blocker{Cause: "the hub has not processed the request; it is stored and stays in effect", Fix: fleet.CheckHub.On(c.Hub)}
-	})
+	}))
 }

@@ -93,6 +93,18 @@ func States(ctx context.Context, o StatusOptions) ([]State, error) {
 	return out, nil
 }
 
+// On returns the states of all add-ons of one cluster, by name, in one list request.
+func On(ctx context.Context, hub *fleet.Cluster, clusterName string) ([]State, error) {
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ClusterAddOns, Namespace: clusterName})
+	if err != nil {
+		return nil, fleet.Explain("listing managedclusteraddons", hub, err)
+	}
+	out := []State{}
+	err = placement.TakeUp(&items, func(a *addonv1alpha1.ManagedClusterAddOn) { out = append(out, stateOf(a)) })
+	slices.SortFunc(out, func(a, b State) int { return cmp.Compare(a.Name, b.Name) })
+	return out, err
+}
+
 // states returns the clusters that have the add-on or are excluded from it.
 func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) (map[string]State, error) {
 	out := map[string]State{}

@@ -35,6 +35,8 @@ const (
 	kindClusterBinding  = "ClusterRoleBinding"
 	kindRole            = "Role"
 	kindRoleBinding     = "RoleBinding"
+	kindAccount         = "ManagedServiceAccount"
+	kindPermission      = "ClusterPermission"
 )
 
 // order has all kinds of a backup in the order in which they are restored. Decisions come before
@@ -55,6 +57,8 @@ var order = []kind{
 	{name: "AddOnTemplate", resource: fleet.AddOnTemplates},
 	{name: "AddOnPlacementScore", resource: fleet.PlacementScores, status: true, restored: true},
 	{name: kindAddOn, resource: fleet.ClusterAddOns, status: true, restored: true},
+	{name: kindAccount, resource: fleet.ManagedAccounts},
+	{name: kindPermission, resource: fleet.ClusterPermissions},
 	{name: kindWork, resource: fleet.ManifestWorks},
 	{name: kindManagementAddOn, resource: fleet.ManagementAddOns, status: true, restored: true},
 	{name: "ManifestWorkReplicaSet", resource: fleet.ReplicaSets},

@@ -83,10 +83,7 @@ func (r *restorer) object(ctx context.Context, k kind, u *unstructured.Unstructu
 	}
 	client, generation := r.Hub.Client.Resource(k.resource).Namespace(u.GetNamespace()), u.GetGeneration()
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "status")
-	u.SetGeneration(0)
-	r.owners.settle(k, u)
-	hold(u)
+	r.prepare(k, u)
 	live, err := client.Create(ctx, u, metav1.CreateOptions{FieldManager: fleet.FieldManager})
 	created := err == nil
 	if apierrors.IsAlreadyExists(err) {
@@ -102,6 +99,14 @@ func (r *restorer) object(ctx context.Context, k kind, u *unstructured.Unstructu
 	}
 	renumber(status, generation, live.GetGeneration())
 	return created, r.patch(ctx, k, live, map[string]any{"status": status}, "status")
+}
+
+// prepare makes an object of the backup one to create.
+func (r *restorer) prepare(k kind, u *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(u.Object, "status")
+	u.SetGeneration(0)
+	r.owners.settle(k, u)
+	hold(u)
 }
 
 // patch sends a merge patch for exactly this object.

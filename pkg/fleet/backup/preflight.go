@@ -4,15 +4,19 @@ package backup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
@@ -52,16 +56,28 @@ func (r *restorer) checkHub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var missing []string
-	for _, k := range order {
-		if _, ok := kinds.Of(k.resource.GroupVersion().WithKind(k.name)); !ok && r.file.footer.Counts[k.name] > 0 {
-			missing = append(missing, k.resource.GroupResource().String())
-		}
-	}
-	if len(missing) > 0 {
+	switch missing, gates := r.missing(kinds); {
+	case len(gates) > 0:
+		return fleet.Refuse(r.Hub.String()+" lacks kinds of the backup", strings.Join(missing, ", "), OpenGates.On(r.Hub, "gates", strings.Join(gates, ",")))
+	case len(missing) > 0:
 		return fleet.Refuse(r.Hub.String()+" lacks kinds of the backup", strings.Join(missing, ", "), InitFirst.On(r.Hub))
 	}
 	return nil
+}
+
+// missing returns the kinds of the backup that the hub does not serve, and the gates with which it
+// would.
+func (r *restorer) missing(kinds *fleet.Served) (missing, gates []string) {
+	for _, k := range order {
+		if _, ok := kinds.Of(k.resource.GroupVersion().WithKind(k.name)); ok || r.file.footer.Counts[k.name] == 0 {
+			continue
+		}
+		missing = append(missing, k.resource.GroupResource().String())
+		if k.name == kindAccount || k.name == kindPermission {
+			gates = append(gates, k.name+"=true") // the gate has the name of its kind
+		}
+	}
+	return missing, gates
 }
 
 // checkEmpty refuses a hub that has objects.
@@ -122,9 +138,12 @@ func (r *restorer) record(ctx context.Context, state string) error {
 	return fleet.Explain("recording the restore", r.Hub, err)
 }
 
-// plan counts what would be created, and what is there.
+// plan counts what would be created, and what is there. In a dry run on the server, the server is
+// asked what it thinks of each object.
 func (r *restorer) plan(ctx context.Context) error {
 	there, last := map[string]bool{}, kind{}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
 	_, err := r.scan(func(u *unstructured.Unstructured) error {
 		rank, _ := rankOf(u)
 		k := order[rank]
@@ -140,10 +159,57 @@ func (r *restorer) plan(ctx context.Context) error {
 			}
 			r.result.Kinds = append(r.result.Kinds, KindResult{Kind: k.name})
 		}
-		r.count(!there[u.GetNamespace()+"/"+u.GetName()])
+		missing := !there[u.GetNamespace()+"/"+u.GetName()]
+		r.count(missing)
+		if r.DryRun == fleet.DryRunServer && (missing || k.name == kindClusterManager) {
+			group.Go(func() error { return r.try(inner, k, u) })
+		}
 		return nil
 	})
-	return err
+	if waited := group.Wait(); err == nil {
+		err = waited
+	}
+	if err != nil || len(r.refused) == 0 {
+		return err
+	}
+	slices.Sort(r.refused)
+	cause := strings.Join(r.refused[:min(maxRefused, len(r.refused))], "; ")
+	if more := len(r.refused) - maxRefused; more > 0 {
+		cause += fmt.Sprintf("; and %d more", more)
+	}
+	return fleet.Refuse(fmt.Sprintf("%s would refuse %s of the backup", r.Hub, fleet.Many(len(r.refused), "object")), cause,
+		fleet.Advice("remove what the server names, or leave these objects out of the next backup"))
+}
+
+// maxRefused is how many refused objects an error names, and maxReason how much of what the server
+// says about each, in bytes.
+const maxRefused, maxReason = 5, 300
+
+// try asks the server what it thinks of an object. An object in a namespace that the restore
+// creates cannot be checked before.
+func (r *restorer) try(ctx context.Context, k kind, u *unstructured.Unstructured) (err error) {
+	if k.name == kindClusterManager {
+		_, err = r.settings(ctx, u)
+	} else {
+		r.prepare(k, u)
+		_, err = r.Hub.Client.Resource(k.resource).Namespace(u.GetNamespace()).
+			Create(ctx, u, metav1.CreateOptions{FieldManager: fleet.FieldManager, DryRun: []string{metav1.DryRunAll}})
+	}
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return fleet.Explain("trying to restore "+fleet.Describe(u), r.Hub, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if apierrors.IsNotFound(err) {
+		r.result.Unchecked++
+		return nil
+	}
+	r.refused = append(r.refused, fleet.Describe(u)+": "+excerpt.Of(fleet.OneLine(status.Status().Message), maxReason))
+	return nil
 }
 
 // count counts an object of the current kind.

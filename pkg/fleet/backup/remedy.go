@@ -14,6 +14,8 @@ const (
 	InitFirst fleet.RemedyCode = "backup.InitFirst"
 	// JoinOrRelease joins clusters that do not return, or goes on without them.
 	JoinOrRelease fleet.RemedyCode = "backup.JoinOrRelease"
+	// OpenGates turns the feature gates on whose kinds the backup has.
+	OpenGates fleet.RemedyCode = "backup.OpenGates"
 	// UpgradeHub upgrades the hub.
 	UpgradeHub fleet.RemedyCode = "backup.UpgradeHub"
 )

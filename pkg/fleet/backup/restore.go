@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -46,6 +47,9 @@ type RestoreResult struct {
 	Away []string `json:"away,omitempty"`
 	// Held is the number of placements that are not evaluated yet.
 	Held int `json:"heldPlacements"`
+	// Unchecked is the number of objects that a dry run on the server could not check, because
+	// something that the restore creates first is not there.
+	Unchecked int `json:"unchecked,omitempty"`
 }
 
 // KindResult counts the objects of one kind.
@@ -76,6 +80,10 @@ type restorer struct {
 	file   contents
 	result RestoreResult
 	owners owners
+
+	mu sync.Mutex
+	// refused are the objects that the server would refuse, and why.
+	refused []string
 }
 
 // The writes of a restore are many and small.
@@ -105,7 +113,7 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreResult, error) {
 	run.Done(fmt.Sprintf("backup of %s, %s", r.file.header.Server, r.file.header.Created.Format("2006-01-02 15:04 MST")))
 	switch {
 	case o.Reads():
-		return r.result, r.plan(ctx)
+		return r.result, run.Fail(r.plan(ctx))
 	case state == stateDone && !o.Merge:
 		return r.result, nil
 	}

@@ -79,8 +79,11 @@ func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 		templates: map[string]bool{}, requests: map[addon.Pair][]*unstructured.Unstructured{},
 	}
 	var registered, instances, clusters, places, templates, requests []unstructured.Unstructured
-	if err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns}),
-		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns})); err != nil || len(registered)+len(instances) == 0 {
+	err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns}),
+		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns}))
+	c.overlay(&registered, "ClusterManagementAddOn")
+	c.overlay(&instances, "ManagedClusterAddOn")
+	if err != nil || len(registered)+len(instances) == 0 {
 		return all, err
 	}
 	if err := fleet.ListTogether(ctx, c.o.Hub,
@@ -90,6 +93,9 @@ func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 	); err != nil {
 		return nil, err
 	}
+	c.overlay(&clusters, "ManagedCluster")
+	c.overlay(&places, "Placement")
+	c.overlay(&templates, "AddOnTemplate")
 	cluster.AddNames(all.templates, templates)
 	for i := range requests {
 		u := &requests[i]

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/canary"
 )
 
 // Severity is how bad a finding is.
@@ -48,6 +50,8 @@ type Report struct {
 	OK       int    `json:"ok"`
 	Warnings int    `json:"warnings"`
 	Errors   int    `json:"errors"`
+	// Canaries are what EndToEnd has sent.
+	Canaries []canary.Flight `json:"canaries,omitempty"`
 }
 
 // Options say what to check.
@@ -65,8 +69,13 @@ type Options struct {
 	Clusters []string
 	// Placements are the placements to check; empty means all.
 	Placements []types.NamespacedName
+	// Works are works to check, each by its cluster as the namespace: then nothing else is
+	// checked.
+	Works []types.NamespacedName
 	// AddOns are the names of the add-ons to check; empty means all.
 	AddOns []string
+	// Version is that of the caller's program; "" leaves out whether it suits the hub.
+	Version string
 	// Skip leaves out checks, by code.
 	Skip []string
 	// ContextOf returns the context with which the caller reaches an API server, so that
@@ -116,9 +125,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		})
 	}
 	_ = group.Wait()
+	return summary(slices.Concat(found...), o.Skip), nil
+}
+
+// summary counts the findings of all areas, without those whose code is to be left out.
+func summary(areas []Area, skip []string) Report {
 	var report Report
-	for _, area := range slices.Concat(found...) {
-		area.Findings = slices.DeleteFunc(area.Findings, func(f Finding) bool { return slices.Contains(o.Skip, f.Code) })
+	for _, area := range areas {
+		area.Findings = slices.DeleteFunc(area.Findings, func(f Finding) bool { return slices.Contains(skip, f.Code) })
 		for _, f := range area.Findings {
 			switch f.Severity {
 			case SeverityOK:
@@ -133,24 +147,30 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			report.Areas = append(report.Areas, area)
 		}
 	}
-	return report, nil
+	return report
 }
 
 // parts returns the parts to check.
 func (c *checking) parts() []func(context.Context) []Area {
 	var out []func(context.Context) []Area
 	o := c.o
+	if len(o.Works) > 0 {
+		return []func(context.Context) []Area{c.namedWorks}
+	}
 	limited := o.HubOnly || o.ClustersOnly || o.PlacementsOnly || o.AddOnsOnly
 	for _, part := range []struct {
 		only bool
 		look func(context.Context) []Area
-	}{{o.HubOnly, c.hub}, {o.ClustersOnly, c.clusters}, {o.PlacementsOnly, c.placements}, {o.AddOnsOnly, c.addOns}} {
+	}{{o.HubOnly, c.hub}, {o.ClustersOnly, c.clusters}, {o.ClustersOnly, c.identities}, {o.PlacementsOnly, c.placements}, {o.AddOnsOnly, c.addOns}} {
 		if o.Hub != nil && (part.only || !limited) {
 			out = append(out, part.look)
 		}
 	}
 	if o.Spoke != nil {
 		out = append(out, c.spoke)
+	}
+	if o.Hub != nil && !limited {
+		out = append(out, c.replicaSets)
 	}
 	return out
 }
@@ -159,6 +179,8 @@ func (c *checking) parts() []func(context.Context) []Area {
 type checking struct {
 	o   *Options
 	run *fleet.Run
+	// sent are objects that are to be sent to the hub: a check of files sees it with them.
+	sent []unstructured.Unstructured
 }
 
 // check is one check; findings are returned in the order of the list.
@@ -185,6 +207,15 @@ func (c *checking) runAll(ctx context.Context, checks []check) []Finding {
 	}
 	_ = group.Wait()
 	return slices.Concat(found...)
+}
+
+// withoutEchoes leaves out what a status says is well, by the code said, where the check with the
+// code runs found that the process which writes that status does not run: it is from before then.
+func withoutEchoes(found []Finding, said, runs string) []Finding {
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.Code == runs && f.Severity == SeverityError }) {
+		return found
+	}
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Code == said && f.Severity == SeverityOK })
 }
 
 // unreadable returns the finding for a check that could not run.

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -91,22 +90,27 @@ func countedText(counts map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
-// maxOfCode bounds the clusters reported one by one with the same code, and maxWorksTold the
-// works.
+// maxOfCode bounds the clusters reported one by one with the same code, or the same title of a
+// work, and maxWorksTold the works with the same code.
 const maxOfCode, maxWorksTold = 10, 50
 
 // foldByCode keeps the first clusters of each code and folds the others into one line per code:
 // what is wrong with a thousand clusters is one problem.
 func (c *checking) foldByCode(areas []Area) ([]Area, []Finding) {
-	seen, more := map[string]int{}, map[string]*Finding{}
+	seen, same, folded, more := map[string]int{}, map[[2]string]int{}, map[string]int{}, map[string]*Finding{}
 	var out []Area
 	for _, area := range areas {
 		var kept []Finding
 		for _, f := range area.Findings {
-			seen[f.Code]++
-			switch {
-			case seen[f.Code] <= toldOf(f.Code):
+			kind := [2]string{f.Code, f.Title}
+			if seen[f.Code] < toldOf(f.Code) && same[kind] < maxOfCode {
+				seen[f.Code]++
+				same[kind]++
 				kept = append(kept, f)
+				continue
+			}
+			folded[f.Code]++
+			switch {
 			case more[f.Code] == nil:
 				more[f.Code] = &Finding{Code: f.Code, Severity: f.Severity, Cause: f.Title, Fix: c.listOthers(f.Code)}
 			case f.Severity == SeverityError:
@@ -120,17 +124,22 @@ func (c *checking) foldByCode(areas []Area) ([]Area, []Finding) {
 	var lines []Finding
 	for _, code := range slices.Sorted(maps.Keys(more)) {
 		f := more[code]
-		f.Title = "on " + fleet.Many(seen[code]-toldOf(code), "more cluster")
-		if code == CodeClusterWorks {
-			f.Title = "so are " + fleet.Many(seen[code]-toldOf(code), "more work")
+		f.Title = "on " + fleet.Many(folded[code], "more cluster")
+		if isOfWorks(code) {
+			f.Title = "so are " + fleet.Many(folded[code], "more work")
 		}
 		lines = append(lines, *f)
 	}
 	return out, lines
 }
 
+// isOfWorks reports whether a code is about works: a cluster may have many of them.
+func isOfWorks(code string) bool {
+	return code == CodeClusterWorks || slices.ContainsFunc(workFaults, func(f workFault) bool { return f.code == code })
+}
+
 func toldOf(code string) int {
-	if code == CodeClusterWorks {
+	if isOfWorks(code) {
 		return maxWorksTold
 	}
 	return maxOfCode
@@ -142,7 +151,7 @@ func (c *checking) listOthers(code string) fleet.Fix {
 		CodeClusterWaits: "pendingaccept", CodeClusterRequest: "pendingcsr", CodeClusterJoining: "joining", CodeClusterLease: "unknown",
 		CodeClusterUnwell: "notavailable", CodeClusterDenied: "denied", CodeClusterLeaves: "deleting",
 	}[code]
-	if code == CodeClusterWorks {
+	if isOfWorks(code) {
 		return ListAllWorks.On(c.o.Hub)
 	}
 	return ListByStatus.On(c.o.Hub, "status", status)
@@ -226,20 +235,12 @@ func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1
 		out = append(out, warning(CodeClusterSet, "it is in the cluster set "+info.Set+", which does not exist",
 			"its label "+clusterv1.LabelClusterSet+" names it", placement.CreateSet.On(c.o.Hub, "set", info.Set)))
 	}
-	if minorVersionsDiffer(all.hub, info.AgentVersion) {
-		out = append(out, warning(CodeClusterVersion, "its agent is "+info.AgentVersion+", the hub "+all.hub, "",
-			fleet.JoinCluster.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context)))
+	if !hub.Fits(all.hub, info.AgentVersion) {
+		out = append(out, failure(CodeClusterVersion, "its agent is "+info.AgentVersion+", which the hub, "+all.hub+", does not work with", hub.FittingText,
+			hub.UpgradeAgent.With("cluster", info.Name, "context", c.contextOf(mc))))
 	}
-	return append(out, c.works(ctx, info, all)...)
-}
-
-// minorVersionsDiffer reports whether two releases differ in their minor version. Anything but releases is
-// not compared.
-func minorVersionsDiffer(hub, agent string) bool {
-	a, errA := version.ParseSemantic(hub)
-	b, errB := version.ParseSemantic(agent)
-	development := func(v *version.Version) bool { return v.Major() == 0 && v.Minor() == 0 }
-	return errA == nil && errB == nil && !development(a) && !development(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
+	out = append(out, c.tunnel(info, mc)...)
+	return append(out, c.works(ctx, info, mc, all)...)
 }
 
 // state returns the finding for a cluster that is not in the desired state.

@@ -17,6 +17,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
@@ -257,11 +258,15 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 		"its set is there": {
 			cluster: func(mc *clusterv1.ManagedCluster) { mc.Labels = map[string]string{clusterv1.LabelClusterSet: "prod"} },
 		},
-		"its agent is of another minor version": {
+		"its agent is older by two minor releases": {
 			hub:  "v0.3.0",
 			info: func(info *cluster.Info) { info.AgentVersion = "v0.1.9" },
-			want: []Finding{{CodeClusterVersion, SeverityWarning, "its agent is v0.1.9, the hub v0.3.0", "",
-				fleet.JoinCluster.With("cluster", "c1", "context", "", "hub", "h")}},
+		},
+		"its agent is older by three": {
+			hub:  "v0.4.0",
+			info: func(info *cluster.Info) { info.AgentVersion = "v0.1.9" },
+			want: []Finding{{CodeClusterVersion, SeverityError, "its agent is v0.1.9, which the hub, v0.4.0, does not work with", hub.FittingText,
+				hub.UpgradeAgent.With("cluster", "c1", "context", "")}},
 		},
 		"its agent is newer by a patch": {
 			hub:  "v0.3.0",

@@ -2,10 +2,16 @@
 
 package check
 
-// The codes: 01xx this machine, which only the program can check, 02xx the hub, 03xx a cluster
-// on its hub, 04xx the agent on its cluster, 05xx a placement, 07xx an add-on.
+// The codes: 01xx this machine, most of which only the program can check, 02xx the hub, 03xx a cluster
+// on its hub, 04xx the agent on its cluster, 05xx a placement, 06xx manifests and works, 07xx an add-on,
+// 08xx identities and rights on clusters.
 const (
+	CodeContext          = "OCM0101"
+	CodeContextName      = "OCM0102"
+	CodeProgramVersion   = "OCM0103"
+	CodeKubectlVersion   = "OCM0104"
 	CodeShadowed         = "OCM0105"
+	CodeCompletion       = "OCM0106"
 	CodeHubReached       = "OCM0201"
 	CodeHubInstalled     = "OCM0202"
 	CodeHubRuns          = "OCM0203"
@@ -14,6 +20,14 @@ const (
 	CodeHubAdmission     = "OCM0206"
 	CodeHubSigner        = "OCM0207"
 	CodeHubForeign       = "OCM0208"
+	CodeHubKubernetes    = "OCM0209"
+	CodeHubTaken         = "OCM0210"
+	CodeHubLeftovers     = "OCM0211"
+	CodeHubAuthority     = "OCM0212"
+	CodeHubPublished     = "OCM0213"
+	CodeHubTokens        = "OCM0214"
+	CodeHubApprovers     = "OCM0215"
+	CodeHubLeads         = "OCM0216"
 	CodeClusterWaits     = "OCM0301"
 	CodeClusterRequest   = "OCM0302"
 	CodeClusterJoining   = "OCM0303"
@@ -27,12 +41,19 @@ const (
 	CodeClusterWorks     = "OCM0311"
 	CodeClusterSet       = "OCM0312"
 	CodeClusterVersion   = "OCM0313"
+	CodeClusterTunnel    = "OCM0314"
 	CodeSpokeReached     = "OCM0401"
 	CodeSpokeAgent       = "OCM0402"
 	CodeSpokeKlusterlet  = "OCM0403"
 	CodeSpokeCertificate = "OCM0404"
 	CodeSpokeHub         = "OCM0405"
 	CodeSpokeIdentity    = "OCM0406"
+	CodeSpokeKubernetes  = "OCM0407"
+	CodeSpokeTaken       = "OCM0408"
+	CodeSpokeLeftovers   = "OCM0409"
+	CodeSpokeAuthority   = "OCM0410"
+	CodeSpokeToken       = "OCM0411"
+	CodeSpokeProxy       = "OCM0412"
 
 	CodePlacementNoBinding = "OCM0501"
 	CodePlacementUnbound   = "OCM0502"
@@ -42,6 +63,31 @@ const (
 	CodePlacementSpec      = "OCM0506"
 	CodePlacementScores    = "OCM0507"
 	CodePlacementDecided   = "OCM0508"
+
+	CodeManifests     = "OCM0601"
+	CodeHubObjects    = "OCM0602"
+	CodeFileCluster   = "OCM0603"
+	CodeFileRules     = "OCM0604"
+	CodeFilePlacement = "OCM0605"
+
+	CodeCanaryAllowed = "OCM0610"
+	CodeCanaryArrives = "OCM0611"
+	CodeCanaryGoes    = "OCM0612"
+
+	CodeWorkForbidden = "OCM0621"
+	CodeWorkInvalid   = "OCM0622"
+	CodeWorkKind      = "OCM0623"
+	CodeWorkNamespace = "OCM0624"
+	CodeWorkConflict  = "OCM0625"
+	CodeWorkRival     = "OCM0626"
+	CodeWorkPolicy    = "OCM0627"
+	CodeWorkSize      = "OCM0628"
+	CodeWorkExecutor  = "OCM0629"
+	CodeWorkOrphans   = "OCM0630"
+
+	CodeSetPlacement = "OCM0641"
+	CodeSetRollout   = "OCM0642"
+	CodeSetWorks     = "OCM0643"
 
 	CodeAddOnRegistered   = "OCM0701"
 	CodeAddOnPlacement    = "OCM0702"
@@ -55,4 +101,10 @@ const (
 	CodeAddOnTemplate     = "OCM0710"
 	CodeAddOnToken        = "OCM0711"
 	CodeAddOnRollout      = "OCM0712"
+
+	CodeAccountToken      = "OCM0801"
+	CodeAccountServed     = "OCM0802"
+	CodePermissionSpec    = "OCM0811"
+	CodePermissionRefused = "OCM0812"
+	CodePermissionRoles   = "OCM0813"
 )

@@ -11,10 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
@@ -63,5 +66,55 @@ func TestTheSameOfManyClustersIsFolded(t *testing.T) {
 		Fix:   ListByStatus.On(atHub, "status", "joining")}}
 	if diff := cmp.Diff(want, lines, byContext); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A work that fails on every cluster for the same reason is one problem too, and does not hide
+// others of the same code.
+func TestTheSameWorkOnManyClustersIsFolded(t *testing.T) {
+	var areas []Area
+	for i := range 998 {
+		title := "work web is not applied: the cluster has no namespace shop"
+		if i >= 996 {
+			title = "work other is not applied: the cluster has no namespace bank"
+		}
+		areas = append(areas, Area{Name: fmt.Sprintf("cluster c%03d", i), Findings: []Finding{{Code: CodeWorkNamespace, Title: title}}})
+	}
+	kept, lines := checkingAt().foldByCode(areas)
+	require.Len(t, kept, maxOfCode+2)
+	require.Equal(t, "cluster c997", kept[maxOfCode+1].Name)
+	require.Len(t, lines, 1)
+	require.Equal(t, "so are 986 more works", lines[0].Title)
+	require.Equal(t, "work web is not applied: the cluster has no namespace shop", lines[0].Cause)
+}
+
+func TestAProgramOfAnotherReleaseThanItsHubIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		program, image string
+		fix            fleet.Fix
+	}{
+		"the same minor release": {program: "v0.3.1", image: "example.com/hub:v0.3.0"},
+		"an older program":       {"v0.2.9", "example.com/hub:v0.3.0", UpgradeProgram.With("version", "v0.3.0")},
+		"a newer program":        {"v0.4.0", "example.com/hub:v0.3.0", UpgradeHub.On(atHub, "version", "v0.4.0")},
+		"one of development":     {program: "v0.0.0-dev", image: "example.com/hub:v0.3.0"},
+		"an image without a tag": {program: "v0.4.0", image: "example.com/hub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{}
+			d.Labels = map[string]string{operatorv1.LabelCreatedByClusterManager: "cluster-manager"}
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Image: tc.image}}
+			c := checkingAt()
+			c.o.Version = tc.program
+			got, err := (&hubCheck{checking: c, runner: d}).program(t.Context())
+			require.NoError(t, err)
+			var want []Finding
+			if tc.fix != nil {
+				want = []Finding{{CodeProgramVersion, SeverityWarning, "this program is " + tc.program + ", and the hub v0.3.0",
+					"a program and its hub are of the same minor release", tc.fix}}
+			}
+			if diff := cmp.Diff(want, got, byContext); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

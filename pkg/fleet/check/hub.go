@@ -29,17 +29,26 @@ func (c *checking) hub(ctx context.Context) []Area {
 	if h.runner, err = hub.Deployment(ctx, c.o.Hub); err != nil {
 		return []Area{{name, append(c.runAll(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
 	}
+	if h.hosted, err = hub.HostedBy(ctx, c.o.Hub); err != nil {
+		return []Area{{name, append(c.runAll(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubInstalled, err))}}
+	}
 	h.others = hub.OthersHub(h.runner)
-	return []Area{{name, c.runAll(ctx, []check{
+	found := c.runAll(ctx, []check{
 		c.reach(CodeHubReached, c.o.Hub),
 		{CodeHubInstalled, c.installed},
 		{CodeHubRuns, h.runs},
+		{CodeProgramVersion, h.program},
 		{CodeHubForeign, h.foreign},
 		{CodeHubAddress, h.address},
 		{CodeHubKinds, h.kinds},
 		{CodeHubAdmission, h.admission},
 		{CodeHubSigner, c.signer},
-	})}}
+		{CodeHubPublished, h.published},
+		{CodeHubTokens, h.tokens},
+		{CodeHubApprovers, h.approvers},
+		{CodeHubLeads, c.leads},
+	})
+	return []Area{{name, withoutEchoes(found, CodeHubInstalled, CodeHubRuns)}}
 }
 
 // hubCheck checks one hub.
@@ -49,10 +58,34 @@ type hubCheck struct {
 	// another distribution.
 	runner *appsv1.Deployment
 	others bool
+	// hosted is the ClusterManager of another cluster that runs the hub; empty if it runs here.
+	hosted string
 }
 
 // fix restores what belongs to the hub.
-func (h *hubCheck) fix() fleet.Fix { return workload.Repair(h.o.Hub, h.others) }
+func (h *hubCheck) fix() fleet.Fix {
+	if h.hosted != "" {
+		return hub.ChangeHosted.With("name", h.hosted)
+	}
+	return workload.Repair(h.o.Hub, h.others)
+}
+
+// program reports a program of another minor release than the hub's.
+func (h *hubCheck) program(context.Context) ([]Finding, error) {
+	if h.runner == nil || h.others {
+		return nil, nil
+	}
+	own, of := h.o.Version, hub.TagOf(hub.ImageOf(h.runner))
+	if hub.Suits(own, of) {
+		return nil, nil
+	}
+	f := warning(CodeProgramVersion, "this program is "+own+", and the hub "+of, "a program and its hub are of the same minor release",
+		UpgradeProgram.With("version", of))
+	if hub.IsOlder(of, own) {
+		f.Fix = UpgradeHub.On(h.o.Hub, "version", own)
+	}
+	return []Finding{f}, nil
+}
 
 func (c *checking) installed(ctx context.Context) ([]Finding, error) {
 	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
@@ -62,10 +95,13 @@ func (c *checking) installed(ctx context.Context) ([]Finding, error) {
 	case err != nil:
 		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
 	}
-	var out []Finding
-	for _, problem := range hub.Problems(cm) {
-		fix := ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)
-		out = append(out, failure(CodeHubInstalled, "the hub is not as declared", problem, fix))
+	out := c.asDeclared("the hub is", cm)
+	hosts, err := hub.Hosts(ctx, c.o.Hub)
+	if err != nil {
+		return nil, err
+	}
+	for i := range hosts {
+		out = append(out, c.asDeclared("the hosted hub "+hosts[i].Name+" is", &hosts[i])...)
 	}
 	if out == nil {
 		out = good(CodeHubInstalled, "clustermanager/%s applied", cm.Name)
@@ -73,7 +109,29 @@ func (c *checking) installed(ctx context.Context) ([]Finding, error) {
 	return out, nil
 }
 
+// asDeclared reports the conditions of a ClusterManager that are not as they should be.
+func (c *checking) asDeclared(what string, cm *operatorv1.ClusterManager) []Finding {
+	var out []Finding
+	for _, problem := range hub.Problems(cm) {
+		fix := ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)
+		out = append(out, failure(CodeHubInstalled, what+" not as declared", problem, fix))
+	}
+	return out
+}
+
+// hostedRuns reports whether the process of a hosted hub works, as far as the hub knows.
+func (h *hubCheck) hostedRuns(ctx context.Context) ([]Finding, error) {
+	why, err := hub.Idle(ctx, h.o.Hub, h.run.Now())
+	if err != nil || why == "" {
+		return good(CodeHubRuns, "%s, as clustermanager/%s there says", hub.HostedText, h.hosted), err
+	}
+	return []Finding{failure(CodeHubRuns, "the hub's loops do not run: "+hub.HostedText, why, h.fix())}, nil
+}
+
 func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
+	if h.hosted != "" {
+		return h.hostedRuns(ctx)
+	}
 	cm := &operatorv1.ClusterManager{}
 	cm.Name = operatorv1.DefaultClusterManagerName
 	components, err := (&hub.StatusOptions{Hub: h.o.Hub}).Components(ctx, cm)

@@ -95,7 +95,8 @@ func (c *checking) placements(ctx context.Context) []Area {
 // most.
 func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 	var items, clusters, sets, bindings, decisions, scores []unstructured.Unstructured
-	if err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&items, fleet.Query{Resource: fleet.Placements})); err != nil || len(items) == 0 {
+	err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&items, fleet.Query{Resource: fleet.Placements}))
+	if c.overlay(&items, "Placement"); err != nil || len(items) == 0 {
 		return &placed{}, err
 	}
 	out := &placed{scheduler: schedule.New(), sets: map[string]*clusterv1beta2.ManagedClusterSet{}, bound: map[string][]string{}, scores: map[string]bool{}}
@@ -103,7 +104,7 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 		fleet.Into(&clusters, fleet.Query{Resource: fleet.ManagedClusters}), fleet.Into(&sets, fleet.Query{Resource: fleet.ManagedClusterSets}),
 		fleet.Into(&bindings, fleet.Query{Resource: fleet.SetBindings}), fleet.Into(&decisions, fleet.Query{Resource: fleet.PlacementDecisions}),
 	}
-	err := placement.TakeUp(&items, func(p *clusterv1beta1.Placement) {
+	err = placement.TakeUp(&items, func(p *clusterv1beta1.Placement) {
 		if schedule.ReadsScores(p) && len(reads) == 4 {
 			reads = append(reads, fleet.Into(&scores, fleet.Query{Resource: fleet.PlacementScores}))
 		}
@@ -118,6 +119,9 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.overlay(&clusters, "ManagedCluster")
+	c.overlay(&sets, "ManagedClusterSet")
+	c.overlay(&bindings, "ManagedClusterSetBinding")
 	out.bound = placement.BoundIn(bindings)
 	return out, out.fill(&clusters, &sets, &bindings, &decisions, &scores)
 }

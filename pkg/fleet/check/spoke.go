@@ -20,7 +20,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -48,13 +50,14 @@ func (c *checking) spoke(ctx context.Context) []Area {
 		a.readIdentity(ctx)
 		found := c.runAll(ctx, []check{
 			{CodeSpokeAgent, a.runs}, {CodeSpokeKlusterlet, a.conditions}, {CodeSpokeIdentity, a.identity}, {CodeSpokeCertificate, a.certificate},
-			{CodeSpokeHub, a.hubAnswers},
+			{CodeSpokeHub, a.hubAnswers}, {CodeWorkOrphans, a.orphans},
+			{CodeSpokeToken, a.joinToken}, {CodeSpokeProxy, a.proxy},
 		})
 		area := name
 		if len(agents) > 1 {
 			area = "klusterlet " + a.k.Name + " on " + name
 		}
-		out = append(out, Area{area, append(reached, found...)})
+		out = append(out, Area{area, append(reached, withoutEchoes(found, CodeSpokeKlusterlet, CodeSpokeAgent)...)})
 		reached = nil
 	}
 	return out
@@ -67,8 +70,11 @@ type agentCheck struct {
 	// cluster is the agent's identity according to its certificate; "" before it has one. The
 	// spec of the klusterlet may have been edited.
 	cluster string
-	// server is the address of its hub; "" when unknown.
-	server string
+	// server is the address of its hub, and proxyURL the proxy to it in its kubeconfig; "" when
+	// unknown or none.
+	server, proxyURL string
+	// process is the Deployment that registers the cluster.
+	process string
 }
 
 // readIdentity reads the agent's identity. What cannot be read is reported by the checks that need
@@ -76,13 +82,14 @@ type agentCheck struct {
 func (a *agentCheck) readIdentity(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	a.process = member.Deployments(ctx, a.o.Spoke, a.k)[0]
 	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
 		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.k.AgentNamespace(), name)
 		if err != nil {
 			continue
 		}
 		if config, err := kubeconfig.ParseSecret(s.Data); err == nil {
-			a.server = config.Server
+			a.server, a.proxyURL = config.Server, config.ProxyURL
 		}
 		if name == operatorv1.SecretHubKubeconfig {
 			a.cluster = string(s.Data[clusterv1.SecretKeyClusterName])
@@ -101,6 +108,9 @@ func (a *agentCheck) hub() string { return fleet.OrElse(a.hubContext(), a.contex
 
 // join is the fix that installs the agent again and keeps its certificate.
 func (a *agentCheck) join() fleet.Fix {
+	if a.k.IsHosted() {
+		return RenewBootstrap.On(a.o.Spoke, "namespace", a.k.AgentNamespace())
+	}
 	return fleet.JoinCluster.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())
 }
 
@@ -125,11 +135,8 @@ func (c *checking) hubContext() string {
 	return c.o.Hub.Context
 }
 
-// runs checks the agent's Deployments. An agent that runs on another cluster has none here.
+// runs checks the agent's Deployments.
 func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
-	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
-		return good(CodeSpokeAgent, "the agent runs on its hosting cluster"), nil
-	}
 	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, fleet.Deployments, a.k.AgentNamespace(), metav1.ListOptions{})
 	if err != nil {
 		return nil, fleet.Explain("listing deployments of "+a.k.AgentNamespace(), a.o.Spoke, err)
@@ -184,13 +191,18 @@ func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 
 // logs is the fix that reads the agent's logs.
 func (a *agentCheck) logs() fleet.Fix {
-	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "name", a.k.Name+"-agent")
+	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.k.AgentNamespace(), "name",
+		fleet.OrElse(a.process, operatorv1.AgentDeployment(a.k.Name)))
 }
 
 // fixFor returns what helps against a condition of the klusterlet: a join repairs lost or wrong
 // access to the hub, and an agent that waits for its request needs that accepted.
 func (a *agentCheck) fixFor(condition *metav1.Condition) fleet.Fix {
 	switch {
+	case condition.Type == operatorv1.ConditionReadyToApply:
+		return member.RenewManaged.On(a.o.Spoke, "namespace", a.k.AgentNamespace())
+	case condition.Type == operatorv1.ConditionSpecSupported:
+		return ShowYAML.On(a.o.Spoke, "resource", "klusterlet", "name", a.k.Name)
 	case condition.Type != operatorv1.ConditionHubConnectionDegraded:
 		return a.logs()
 	case strings.Contains(condition.Reason, operatorv1.ReasonBootstrapSecretFunctional):
@@ -244,6 +256,14 @@ func (a *agentCheck) checkLifetime(cert *x509.Certificate) []Finding {
 	return good(CodeSpokeCertificate, "%s", title)
 }
 
+// unreached says of an agent's hub what does not work, for each part of a connection.
+var unreached = map[trust.Layer]string{
+	trust.LayerName:       "the name of the hub at %s, or of the proxy to it, is not known to this machine",
+	trust.LayerConnection: "the hub at %s does not answer this machine: nothing takes connections there, or at the proxy to it",
+	trust.LayerTLS:        "what answers this machine at %s cannot show that it is the hub that the agent knows",
+	trust.LayerAnswer:     "the hub at %s does not answer this machine as the agent expects",
+}
+
 // hubAnswers asks the hub, from here, at the agent's address and with the agent's CA.
 func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	s, err := a.access(ctx)
@@ -256,8 +276,35 @@ func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	}
 	endpoint := trust.Endpoint{Server: config.Server, CA: config.CAData, ProxyURL: config.ProxyURL}
 	if _, err := trust.Root(ctx, endpoint, config.TLSServerName); err != nil {
-		return []Finding{warning(CodeSpokeHub, "the hub at "+config.Server+" does not answer this machine as the agent expects",
-			fleet.OneLine(err.Error()), MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub()))}, nil
+		return []Finding{warning(CodeSpokeHub, fmt.Sprintf(unreached[trust.LayerOf(err)], config.Server), fleet.OneLine(err.Error()),
+			MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub()))}, nil
 	}
 	return good(CodeSpokeHub, "the hub answers at %s", config.Server), nil
+}
+
+// orphans reports records of works that the agent misses on its hub: the objects are still there.
+func (a *agentCheck) orphans(ctx context.Context) ([]Finding, error) {
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, a.o.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
+	if err != nil {
+		return nil, fleet.Explain("listing appliedmanifestworks", a.o.Spoke, err)
+	}
+	var names, records []string
+	var since time.Time
+	for i := range list {
+		at := list[i].Status.EvictionStartTime
+		if at == nil || list[i].DeletionTimestamp != nil {
+			continue
+		}
+		names, records = append(names, list[i].Spec.ManifestWorkName), append(records, list[i].Name)
+		if since.IsZero() || at.Time.Before(since) {
+			since = at.Time
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	title := fmt.Sprintf("%s left over: missing on the hub for %s, and the objects are still here", fleet.Many(len(names), "work"),
+		duration.HumanDuration(a.run.Now().Sub(since)))
+	return []Finding{warning(CodeWorkOrphans, title, fleet.Listed(names)+"; the agent removes the objects when its grace period is over",
+		DropRecord.On(a.o.Spoke, "record", records[0]))}, nil
 }

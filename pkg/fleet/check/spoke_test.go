@@ -15,6 +15,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
+// TestNothingIsWellThatIsDown: what an agent said before it stopped is no finding, what is wrong stays.
+func TestNothingIsWellThatIsDown(t *testing.T) {
+	well := Finding{Code: CodeSpokeKlusterlet, Severity: SeverityOK, Title: "klusterlet/klusterlet of cluster one is well"}
+	sick := failure(CodeSpokeKlusterlet, "the agent is unhealthy", "", nil)
+	runs := Finding{Code: CodeSpokeAgent, Severity: SeverityOK, Title: "klusterlet-agent 1/1 ready"}
+	down := failure(CodeSpokeAgent, "klusterlet-agent 0/1 ready", "", nil)
+	other := Finding{Code: CodeSpokeHub, Severity: SeverityOK}
+	for name, tc := range map[string]struct{ found, want []Finding }{
+		"it runs":                  {[]Finding{runs, well, other}, []Finding{runs, well, other}},
+		"it is down":               {[]Finding{down, well, other}, []Finding{down, other}},
+		"one of its parts is down": {[]Finding{runs, down, well}, []Finding{runs, down}},
+		"it was sick, and is down": {[]Finding{down, sick}, []Finding{down, sick}},
+	} {
+		if diff := cmp.Diff(tc.want, withoutEchoes(tc.found, CodeSpokeKlusterlet, CodeSpokeAgent)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestTheLifeOfACertificateIsJudged(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tc := range map[string]struct {

@@ -21,6 +21,8 @@ type ListOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
+	// Name keeps one cluster; empty keeps all.
+	Name string
 	// Selector is a label selector.
 	Selector string
 	// Set keeps the members of a cluster set.
@@ -58,6 +60,9 @@ type Info struct {
 	Clock string `json:"clock,omitempty"`
 	// AgentVersion is the version that the agent reports with each renewal.
 	AgentVersion string `json:"agentVersion,omitempty"`
+	// Tunnel is whether its API server is reached through the hub: connected, lost, never, or
+	// empty while the hub leads to no clusters.
+	Tunnel string `json:"tunnel,omitempty"`
 }
 
 // List lists managed clusters by name. It sends four list requests, and a fifth when a cluster

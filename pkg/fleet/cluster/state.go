@@ -51,11 +51,15 @@ func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
 	}
 	out := &State{}
 	var addons, works, beats []unstructured.Unstructured
+	named := ""
+	if o.Name != "" {
+		named = "metadata.name=" + o.Name
+	}
 	if err := fleet.ListTogether(ctx, o.Hub,
-		fleet.Into(&out.Clusters, fleet.Query{Resource: fleet.ManagedClusters, Labels: selector}),
-		fleet.Into(&addons, fleet.Query{Resource: fleet.ClusterAddOns}),
-		fleet.Into(&works, fleet.Query{Resource: fleet.ManifestWorks}),
-		fleet.Into(&beats, fleet.Query{Resource: fleet.Leases, Fields: "metadata.name=" + clusterv1.LeaseName}),
+		fleet.Into(&out.Clusters, fleet.Query{Resource: fleet.ManagedClusters, Labels: selector, Fields: named}),
+		fleet.Into(&addons, fleet.Query{Resource: fleet.ClusterAddOns, Namespace: o.Name}),
+		fleet.Into(&works, fleet.Query{Resource: fleet.ManifestWorks, Namespace: o.Name}),
+		fleet.Into(&beats, fleet.Query{Resource: fleet.Leases, Namespace: o.Name, Fields: "metadata.name=" + clusterv1.LeaseName}),
 	); err != nil {
 		return nil, err
 	}
@@ -138,6 +142,7 @@ func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
 	for _, t := range mc.Spec.Taints {
 		c.Taints = append(c.Taints, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+string(t.Effect))
 	}
+	c.Tunnel = TunnelOf(mc.Status.Conditions)
 	if clock := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced); clock != nil {
 		c.Clock = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "synced", metav1.ConditionFalse: "skewed"}[clock.Status]
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
@@ -23,15 +24,16 @@ var (
 	// Hub are the gates of hub init.
 	Hub = map[string][]string{
 		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", ClusterImporter,
-			"NetworkPolicies"},
-		"work":      {"NilExecutorValidating", "ManifestWorkReplicaSet", "CloudEventsDrivers", "CleanUpCompletedManifestWork"},
-		"addon":     {"AddonManagement"},
+			"NetworkPolicies", connectv1alpha1.GateClusterProxy},
+		"work":      {"NilExecutorValidating", "ManifestWorkReplicaSet", "CloudEventsDrivers", "CleanUpCompletedManifestWork", "ClusterPermission"},
+		"addon":     {"AddonManagement", "ManagedServiceAccount", "ManagedServiceAccountEphemeralIdentity"},
 		"placement": {"SIGPlacementDecision", "PlacementDebugServer"},
 	}
 	// Agent are the gates of join.
 	Agent = map[string][]string{
-		"registration": {"ClusterClaim", "ClusterProperty", "AddonManagement", "V1beta1CSRAPICompatibility", "MultipleHubs"},
-		"work":         {"ExecutorValidatingCaches", "RawFeedbackJsonString"},
+		"registration": {"ClusterClaim", "ClusterProperty", "AddonManagement", "V1beta1CSRAPICompatibility", "MultipleHubs",
+			connectv1alpha1.GateClusterProxy},
+		"work": {"ExecutorValidatingCaches", "RawFeedbackJsonString"},
 	}
 )
 

@@ -69,6 +69,11 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	if _, err := fleet.ServerVersion(ctx, o.Hub); err != nil {
 		return result, err
 	}
+	for _, refused := range []func(context.Context, *fleet.Cluster) error{refuseHosted, refuseHosting} {
+		if err := refused(ctx, o.Hub); err != nil {
+			return result, err
+		}
+	}
 	items, err := inventory(ctx, o.Hub)
 	if err != nil {
 		return result, err

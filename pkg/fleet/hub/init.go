@@ -166,8 +166,13 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
+	placement, resources, err := o.declaredPods(ctx)
+	if err != nil {
+		return nil, err
+	}
 	objects, err := hub.Objects(hub.Options{
 		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports, Layout: o.Layout,
+		Placement: placement, Resources: resources,
 	})
 	if err != nil {
 		return nil, err
@@ -185,6 +190,27 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 		return nil, err
 	}
 	return append(objects, info...), nil
+}
+
+// declaredPods returns where the ClusterManager wants the pods of the hub to run, and what they are
+// to request.
+func (o *InitOptions) declaredPods(ctx context.Context) (placement operatorv1.NodePlacement, resources *operatorv1.ResourceRequirement, err error) {
+	u := fleet.Named(operatorv1.GroupVersion.WithKind("ClusterManager"), "", operatorv1.DefaultClusterManagerName)
+	live, err := write.Live(ctx, o.Hub, u)
+	if err != nil {
+		return placement, nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
+	}
+	if live == nil {
+		return placement, nil, nil
+	}
+	spec, _, _ := unstructured.NestedMap(live.Object, "spec")
+	// The rest of a spec may be one that cannot be decoded; the hub says so.
+	u.Object["spec"] = map[string]any{"nodePlacement": spec["nodePlacement"], "resourceRequirement": spec["resourceRequirement"]}
+	cm, err := typed.FromUnstructured[operatorv1.ClusterManager](u)
+	if err != nil {
+		return placement, nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
+	}
+	return cm.Spec.NodePlacement, cm.Spec.ResourceRequirement, nil
 }
 
 // wantsNarrowRights reports whether the add-on manager has narrow rights: as requested, else as an

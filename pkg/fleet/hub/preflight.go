@@ -33,8 +33,8 @@ func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
 		return err
 	}
 	checks := []func(context.Context) error{
-		func(ctx context.Context) error { return o.checkSigning(ctx, v) },
-		o.checkNamespaces,
+		func(ctx context.Context) error { return CheckSigning(ctx, o.Hub, v) },
+		func(ctx context.Context) error { return CheckNamespaces(ctx, o.Hub) },
 		o.checkOther,
 	}
 	for _, check := range checks {
@@ -52,58 +52,65 @@ func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
 	return nil
 }
 
-// checkSigning refuses a cluster on which nothing can sign client certificates.
-func (o *InitOptions) checkSigning(ctx context.Context, version string) error {
-	_, err := o.Hub.Get(ctx, "/apis/certificates.k8s.io/v1")
+// CheckSigning refuses a cluster on which nothing can sign client certificates.
+func CheckSigning(ctx context.Context, c *fleet.Cluster, version string) error {
+	_, err := c.Get(ctx, "/apis/certificates.k8s.io/v1")
 	if apierrors.IsNotFound(err) || strings.Contains(version, "-eks-") {
-		return fleet.Refuse(o.Hub.String()+" cannot be a hub", "it does not sign client certificates (signer kubernetes.io/kube-apiserver-client)",
+		return fleet.Refuse(c.String()+" cannot be a hub", "it does not sign client certificates (signer kubernetes.io/kube-apiserver-client)",
 			fleet.Advice("use a cluster whose kube-controller-manager signs certificates"))
 	}
 	if err != nil {
-		return fleet.Explain("looking for certificate signing", o.Hub, err)
+		return fleet.Explain("looking for certificate signing", c, err)
 	}
 	return nil
 }
 
-// checkNamespaces refuses to install into a namespace that is being deleted.
-func (o *InitOptions) checkNamespaces(ctx context.Context) error {
+// CheckNamespaces refuses to install into a namespace that is being deleted.
+func CheckNamespaces(ctx context.Context, c *fleet.Cluster) error {
 	for _, name := range []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub} {
-		ns, err := o.Hub.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
+		ns, err := c.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return fleet.Explain("reading namespace "+name, o.Hub, err)
+			return fleet.Explain("reading namespace "+name, c, err)
 		}
 		if ns.GetDeletionTimestamp() != nil {
-			return fleet.Refuse("namespace "+name+" is being deleted", "an earlier hub is not gone yet", fleet.AwaitNamespace.On(o.Hub, "namespace", name))
+			return fleet.Refuse("namespace "+name+" is being deleted", "an earlier hub is not gone yet", fleet.AwaitNamespace.On(c, "namespace", name))
 		}
 	}
 	return nil
 }
 
-// checkOther refuses a hub that another operator runs.
 func (o *InitOptions) checkOther(ctx context.Context) error {
+	if err := refuseHosted(ctx, o.Hub); err != nil {
+		return err
+	}
 	if o.TakeOver != nil {
 		return nil
 	}
-	d, err := Deployment(ctx, o.Hub)
+	return CheckOther(ctx, o.Hub)
+}
+
+// CheckOther refuses a hub that another operator runs.
+func CheckOther(ctx context.Context, c *fleet.Cluster) error {
+	d, err := Deployment(ctx, c)
 	if err != nil {
 		return err
 	}
 	if OthersHub(d) {
-		return fleet.Refuse(o.Hub.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+ImageOf(d),
-			Adopt.On(o.Hub))
+		return fleet.Refuse(c.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+ImageOf(d),
+			Adopt.On(c))
 	}
-	split, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.Deployments, Namespace: operatorv1.NamespaceHub})
+	split, err := fleet.ListAll(ctx, c, fleet.Query{Resource: fleet.Deployments, Namespace: operatorv1.NamespaceHub})
 	if err != nil {
-		return fleet.Explain("looking for other hub components", o.Hub, err)
+		return fleet.Explain("looking for other hub components", c, err)
 	}
 	for i := range split {
 		if !teardown.IsHubComponent(&split[i]) {
-			return fleet.Refuse(o.Hub.String()+" is a hub already, of another distribution", "there are deployments in "+operatorv1.NamespaceHub+", such as "+
+			return fleet.Refuse(c.String()+" is a hub already, of another distribution", "there are deployments in "+operatorv1.NamespaceHub+", such as "+
 				split[i].GetName(),
-				CleanFirst.On(o.Hub))
+				CleanFirst.On(c))
 		}
 	}
 	return nil
@@ -188,7 +195,8 @@ func (o *InitOptions) clusterInfo(ctx context.Context) ([]*unstructured.Unstruct
 
 // PublishedObjects names what Init publishes where the hub does not do that itself yet.
 func PublishedObjects() []*unstructured.Unstructured {
-	return append(infoRights(), labelled(fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, trust.ClusterInfoNamespace, trust.ClusterInfoName)))
+	return append(infoRights(), labelled(
+		fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, trust.ClusterInfoNamespace, trust.ClusterInfoName)))
 }
 
 func infoRights() []*unstructured.Unstructured {

@@ -58,12 +58,15 @@ const (
 )
 
 // unaskable are the webhooks that cannot be probed by a user's write: they only handle agents
-// or deletions, or refuse nothing to a user with all rights. Their configurations are checked
+// or deletions, or refuse nothing to a user with all rights, or are for a kind that is served only
+// with a gate. Their configurations are checked
 // nevertheless.
 var unaskable = []string{
 	"clusternamespacevalidators.admission.cluster.open-cluster-management.io",
+	"clusterpermissionvalidators.admission.rbac.open-cluster-management.io",
 	"addontemplatevalidators.admission.addon.open-cluster-management.io",
 	"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io",
+	"managedclusteraddonvalidators.admission.addon.open-cluster-management.io",
 	"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io",
 	"manifestworkstatusvalidators.admission.work.open-cluster-management.io",
 }

@@ -78,21 +78,14 @@ type State struct {
 func Status(ctx context.Context, o StatusOptions) (State, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
+	hosted, err := HostedBy(ctx, o.Hub)
+	if err != nil {
+		return State{}, r.Fail(err)
+	}
 	if o.Wait {
-		w := &InitOptions{Common: o.Common, Hub: o.Hub}
-		r.Step("hub controller")
-		if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
+		if err := o.wait(ctx, r, hosted); err != nil {
 			return State{}, r.Fail(err)
 		}
-		if err := w.waitApplied(ctx, r); err != nil {
-			return State{}, r.Fail(err)
-		}
-		r.Done("")
-		r.Step("admission")
-		if err := w.waitAdmission(ctx, r); err != nil {
-			return State{}, r.Fail(err)
-		}
-		r.Done("answers")
 	}
 	out := State{Context: o.Hub.Context, Server: o.Hub.Server()}
 	manager, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
@@ -102,7 +95,12 @@ func Status(ctx context.Context, o StatusOptions) (State, error) {
 	if err != nil {
 		return out, fleet.Explain("reading the clustermanager of "+o.Hub.String(), o.Hub, err)
 	}
-	if out.Components, err = o.Components(ctx, manager); err != nil {
+	if hosted != "" {
+		out.Components, err = o.hosted(ctx, r)
+	} else {
+		out.Components, err = o.Components(ctx, manager)
+	}
+	if err != nil {
 		return out, err
 	}
 	out.Problems = Problems(manager)
@@ -117,6 +115,27 @@ func Status(ctx context.Context, o StatusOptions) (State, error) {
 	}
 	out.Counts, err = o.counts(ctx)
 	return out, err
+}
+
+// wait waits until the process of the hub runs, and what it serves answers.
+func (o *StatusOptions) wait(ctx context.Context, r *fleet.Run, hosted string) error {
+	w := &InitOptions{Common: o.Common, Hub: o.Hub}
+	r.Step("hub controller")
+	if hosted == "" {
+		if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
+			return err
+		}
+	}
+	if err := w.waitApplied(ctx, r); err != nil {
+		return err
+	}
+	r.Done("")
+	r.Step("admission")
+	if err := w.waitAdmission(ctx, r); err != nil {
+		return err
+	}
+	r.Done("answers")
+	return nil
 }
 
 // unhealthy returns what the conditions cannot show, because a process that is gone does not
@@ -156,7 +175,8 @@ func Problems(cm *operatorv1.ClusterManager) []string {
 	for _, c := range cm.Status.Conditions {
 		bad := metav1.ConditionTrue
 		switch c.Type {
-		case operatorv1.ConditionApplied, operatorv1.ConditionValidFeatureGates, operatorv1.ConditionClusterProfilesKept:
+		case operatorv1.ConditionApplied, operatorv1.ConditionValidFeatureGates, operatorv1.ConditionClusterProfilesKept,
+			operatorv1.ConditionClusterPermissionsKept, operatorv1.ConditionSpecSupported:
 			bad = metav1.ConditionFalse
 		}
 		if c.Status == bad && c.Type != "MigrationSucceeded" {

@@ -4,6 +4,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
 
 // UpgradeResult is the result of Upgrade.
@@ -24,9 +26,13 @@ type UpgradeResult struct {
 
 // Upgrade moves a hub of ours to another release and waits until it is ready. Without an image
 // it takes that of the release from where the current one came. It refuses to go back to an
-// older release, which may not know what a newer one has stored.
+// older release, which may not know what a newer one has stored, and a release that agents of the
+// hub are too old for.
 func Upgrade(ctx context.Context, o InitOptions) (UpgradeResult, error) {
 	result := UpgradeResult{InitResult: InitResult{Context: o.Hub.Context, Server: o.Hub.Server(), Version: o.Version, Action: fleet.Unchanged}}
+	if err := refuseHosted(ctx, o.Hub); err != nil {
+		return result, err
+	}
 	d, err := Deployment(ctx, o.Hub)
 	switch {
 	case err != nil:
@@ -38,9 +44,12 @@ func Upgrade(ctx context.Context, o InitOptions) (UpgradeResult, error) {
 			Adopt.On(o.Hub))
 	}
 	result.From = versionOf(d)
-	if isOlder(o.Version, result.From) {
+	if IsOlder(o.Version, result.From) {
 		return result, fleet.Refuse("the hub of "+o.Hub.String()+" would be downgraded", "it has "+result.From+", and "+o.Version+" is older",
 			fleet.Advice("use "+result.From+" or newer"))
+	}
+	if err := checkAgents(ctx, o); err != nil {
+		return result, err
 	}
 	if o.Image == "" {
 		repository, _ := image.Split(ImageOf(d))
@@ -53,6 +62,25 @@ func Upgrade(ctx context.Context, o InitOptions) (UpgradeResult, error) {
 	return result, err
 }
 
+// checkAgents refuses a release that does not work with agents that report.
+func checkAgents(ctx context.Context, o InitOptions) error {
+	clusters, err := cluster.List(ctx, cluster.ListOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: o.Clock}, Hub: o.Hub})
+	if err != nil && !errors.Is(err, fleet.ErrNotHub) { // without its kinds it has no clusters either
+		return err
+	}
+	var names, old []string
+	for _, c := range clusters {
+		if c.Status == cluster.Available && !Fits(o.Version, c.AgentVersion) {
+			names, old = append(names, c.Name), append(old, c.Name+" has "+c.AgentVersion)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fleet.Refuse(o.Version+" does not work with "+fleet.Many(len(names), "agent")+" of the hub of "+o.Hub.String(),
+		fleet.Listed(old)+": "+FittingText, UpgradeAgent.With("cluster", names[0], "context", ""))
+}
+
 // versionOf returns the release that a Deployment of ours runs.
 func versionOf(d *appsv1.Deployment) string {
 	if v := d.Annotations[operatorv1.AnnotationVersion]; v != "" {
@@ -61,8 +89,8 @@ func versionOf(d *appsv1.Deployment) string {
 	return TagOf(ImageOf(d))
 }
 
-// isOlder reports whether a release is older than another; what is no release is not.
-func isOlder(a, b string) bool {
+// IsOlder reports whether a release is older than another; what is no release is not.
+func IsOlder(a, b string) bool {
 	one, errA := version.ParseSemantic(a)
 	other, errB := version.ParseSemantic(b)
 	return errA == nil && errB == nil && one.LessThan(other)

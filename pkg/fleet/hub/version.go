@@ -76,3 +76,28 @@ func skew(client, hub string) string {
 	}
 	return "the versions are compatible"
 }
+
+// FittingText says which agents a hub works with.
+const FittingText = "agents may be two minor releases older than their hub, and one newer"
+
+// Fits reports whether a hub of one release works with an agent of the other. What is no release,
+// or is of development, is not judged.
+func Fits(hub, agent string) bool {
+	h, a, ok := releases(hub, agent)
+	return !ok || h.Major() == a.Major() && a.Minor()+2 >= h.Minor() && a.Minor() <= h.Minor()+1
+}
+
+// Suits reports whether a program is of the same minor release as its hub. What is no release, or
+// is of development, is not judged.
+func Suits(program, hub string) bool {
+	p, h, ok := releases(program, hub)
+	return !ok || p.Major() == h.Major() && p.Minor() == h.Minor()
+}
+
+// releases parses two versions; false when one is no release, or is of development.
+func releases(first, second string) (a, b *version.Version, ok bool) {
+	a, errA := version.ParseSemantic(first)
+	b, errB := version.ParseSemantic(second)
+	development := func(v *version.Version) bool { return v.Major() == 0 && v.Minor() == 0 }
+	return a, b, errA == nil && errB == nil && !development(a) && !development(b)
+}

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,15 +21,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 const (
-	// othersOperator is the Deployment of the operator that serves Klusterlets in the other
-	// distributions of this API.
-	othersOperator = "klusterlet"
 	// othersLock is the lease of an agent that runs as one process.
 	othersLock = "klusterlet-agent-lock"
 	// labelOLM is on what the Operator Lifecycle Manager installed, and puts back.
@@ -54,12 +50,12 @@ type others struct {
 // readOthers looks for the operator and the agent of another distribution.
 func (j *join) readOthers(ctx context.Context) (others, error) {
 	var found others
-	d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, operatorv1.NamespaceOperator, othersOperator)
-	switch {
-	case err == nil && !workload.ScaledDown(d):
+	d, err := member.Operator(ctx, j.Spoke)
+	if err != nil {
+		return found, err
+	}
+	if d != nil && member.RunsOurs(d) == "" && !workload.ScaledDown(d) {
 		found.operator = d
-	case err != nil && !apierrors.IsNotFound(err):
-		return found, fleet.Explain("looking for another operator", j.Spoke, err)
 	}
 	list, err := typed.List[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, j.namespace(), metav1.ListOptions{})
 	if err != nil {
@@ -67,19 +63,11 @@ func (j *join) readOthers(ctx context.Context) (others, error) {
 	}
 	names := []string{operatorv1.AgentDeployment(j.Klusterlet), j.Klusterlet + "-registration-agent", j.Klusterlet + "-work-agent"}
 	for _, d := range list {
-		if slices.Contains(names, d.Name) && !runsOurs(&d) {
+		if slices.Contains(names, d.Name) && member.RunsOurs(&d) == "" {
 			found.agents = append(found.agents, d)
 		}
 	}
 	return found, nil
-}
-
-// runsOurs reports whether a Deployment runs our agent, whoever installed it. Agents of other
-// distributions are started by a command.
-func runsOurs(d *appsv1.Deployment) bool {
-	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
-		return len(c.Command) == 0 && len(c.Args) > 0 && c.Args[0] == "run"
-	})
 }
 
 // checkOthers refuses to run two agents under one identity, and what cannot be adopted.
@@ -96,6 +84,9 @@ func (j *join) checkOthers(ctx context.Context) error {
 	message := j.Spoke.String() + " has the agent of another distribution"
 	cause := fmt.Sprintf("deployment %s/%s runs %s", first.Namespace, first.Name, hub.ImageOf(first))
 	switch {
+	case j.Mode.IsHosted():
+		return fleet.Refuse("the operator of another distribution serves klusterlets on "+j.Spoke.String(), cause,
+			fleet.Advice("host the agent on another cluster, or remove that operator"))
 	case !j.Adopt:
 		return fleet.Refuse(message, cause, Adopt.With())
 	case j.before == nil:
@@ -106,14 +97,14 @@ func (j *join) checkOthers(ctx context.Context) error {
 		return fleet.Refuse(message, "the Operator Lifecycle Manager would start it again: "+cause,
 			fleet.Advice("delete its Subscription and ClusterServiceVersion, which keeps the Klusterlet; then run the same command again"))
 	}
-	return j.checkServed(ctx)
+	return j.checkOthersServe(ctx)
 }
 
-// checkServed refuses to stop an operator that serves another Klusterlet, too.
-func (j *join) checkServed(ctx context.Context) error {
+// checkOthersServe refuses to stop an operator that serves another Klusterlet, too.
+func (j *join) checkOthersServe(ctx context.Context) error {
 	for _, k := range j.beside {
 		d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, k.AgentNamespace(), operatorv1.AgentDeployment(k.Name))
-		if err == nil && runsOurs(d) {
+		if err == nil && member.RunsOurs(d) != "" {
 			continue
 		}
 		return fleet.Refuse("the operator on "+j.Spoke.String()+" serves another Klusterlet, too", "klusterlet/"+k.Name+" would be left without an agent",
@@ -237,7 +228,7 @@ func (j *join) awaitTakeOver(ctx context.Context) error {
 			return false, errors.New("klusterlet/" + j.Klusterlet + " was deleted meanwhile")
 		}
 		conditions := fleet.ConditionsOf(items[0])
-		return apimeta.FindStatusCondition(conditions, "SpecSupported") != nil &&
+		return apimeta.FindStatusCondition(conditions, operatorv1.ConditionSpecSupported) != nil &&
 			apimeta.IsStatusConditionFalse(conditions, operatorv1.ConditionHubConnectionDegraded), nil
 	})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -29,9 +29,16 @@ type Options struct {
 	fleet.Common
 	// Name of the cluster on the hub.
 	Name string
-	// Spoke is the cluster that joins.
+	// Spoke is the cluster that joins or, in a hosted mode, the one on which its agent runs.
 	Spoke *fleet.Cluster
-	// Klusterlet is the name of the Klusterlet that declares the agent; empty means the default.
+	// Mode says where the agent runs. Empty and the modes on the managed cluster mean one process
+	// there, unless an operator of ours serves Klusterlets on it, which then runs the agent.
+	Mode operatorv1.InstallMode
+	// ManagedKubeconfig leads to the cluster that joins with a hosted agent, with the rights of an
+	// administrator. The operator keeps it; the agent gets tokens of its own.
+	ManagedKubeconfig []byte
+	// Klusterlet is the name of the Klusterlet that declares the agent; empty means the default, or
+	// for a hosted agent one that is made of the name of the cluster.
 	// A cluster with several hubs has a Klusterlet for each, see member.CheckKlusterlet.
 	Klusterlet string
 	// Hub is the hub, when the caller is logged in to it. Token and CA are then created and
@@ -109,6 +116,12 @@ type join struct {
 	*fleet.Run
 	// hub is the connection of this program to the hub: logged in, or with the token.
 	hub *fleet.Cluster
+	// remote is the managed cluster of a hosted agent; see managed.
+	remote *fleet.Cluster
+	// operator is the Deployment of ours that runs the agent; nil without one.
+	operator *appsv1.Deployment
+	// apart is true when the agent is a process of its own beside that operator.
+	apart bool
 	// agent is how the agent will connect.
 	agent trust.Endpoint
 	// bootstrap is the content of the bootstrap secret; nil keeps the current one.
@@ -139,8 +152,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
 	o.Klusterlet = cmp.Or(o.Klusterlet, operatorv1.DefaultKlusterletName)
+	if o.Mode.IsHosted() && o.Klusterlet == operatorv1.DefaultKlusterletName {
+		o.Klusterlet = member.HostedFor(o.Name)
+	}
 	j := &join{Options: &o, Run: r, result: Result{Cluster: o.Name, State: Installed, Action: fleet.Unchanged}}
 	if err := o.check(); err != nil {
+		return j.result, err
+	}
+	if err := j.openManaged(); err != nil {
 		return j.result, err
 	}
 	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.register} {
@@ -165,6 +184,9 @@ func (o *Options) check() error {
 		return fleet.Misuse("accepting needs the rights of a hub administrator", "a join token does not have them", AcceptThere.With("cluster", o.Name))
 	case o.Hub == nil && len(o.Labels) > 0:
 		return fleet.Misuse("labels can only be set by a hub administrator", "a join token does not have the right", NameHubContext.With())
+	}
+	if err := o.checkHosted(); err != nil {
+		return err
 	}
 	if o.Server != "" {
 		if err := trust.CheckURL("the address of the hub", o.Server); err != nil {
@@ -304,17 +326,19 @@ func (j *join) install(ctx context.Context) error {
 	if image == "" {
 		image = "ghcr.io/kubectl-ocm/ocm-agent:" + j.Version
 	}
-	objects, err := agent.Objects(agent.Options{
-		Image: image, Klusterlet: j.Klusterlet, ClusterName: j.Name, Namespace: j.namespace(), BootstrapKubeconfig: j.bootstrap,
-		NarrowRights: j.NarrowRights, Spec: j.spec(),
-	})
+	objects, err := j.objects(image)
 	if err != nil {
 		return err
 	}
 	if err := j.keepOwners(ctx, objects); err != nil {
 		return err
 	}
+	installed, err := j.installOperator(ctx, image)
+	if err != nil {
+		return err
+	}
 	changes, err := write.All(ctx, j.Run, j.Spoke, objects)
+	changes = append(installed, changes...)
 	j.result.Items = append(j.result.Items, changes...)
 	if err != nil {
 		return err
@@ -339,11 +363,15 @@ func (j *join) install(ctx context.Context) error {
 // keepOwners leaves what all agents of a cluster share labelled as the Klusterlet's that it belongs
 // to. That one's agent would restore the label.
 func (j *join) keepOwners(ctx context.Context, objects []*unstructured.Unstructured) error {
-	if len(j.beside) == 0 {
+	if len(j.beside) == 0 && j.operator == nil {
 		return nil
 	}
 	for _, u := range objects {
 		if u.GetName() != operatorv1.NamespaceAgentAddOn && u.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		if j.operator != nil && u.GetName() == fleet.Klusterlets.GroupResource().String() {
+			u.SetLabels(nil) // the operator needs it, whoever leaves
 			continue
 		}
 		live, err := write.Live(ctx, j.Spoke, u)
@@ -362,9 +390,6 @@ func (j *join) keepOwners(ctx context.Context, objects []*unstructured.Unstructu
 	}
 	return nil
 }
-
-// namespace returns the namespace of the agent.
-func (j *join) namespace() string { return member.NamespaceFor(j.Klusterlet) }
 
 // agentAction returns created when the Klusterlet did not exist before.
 func agentAction(changes []fleet.Change) fleet.Action {

@@ -10,6 +10,8 @@ const (
 	AcceptThere fleet.RemedyCode = "join.AcceptThere"
 	// Adopt takes the cluster over from another distribution.
 	Adopt fleet.RemedyCode = "join.Adopt"
+	// AdoptAgent takes the agent over from another distribution, instead of upgrading it.
+	AdoptAgent fleet.RemedyCode = "join.AdoptAgent"
 	// AskForToken joins again with a token from the administrator.
 	AskForToken fleet.RemedyCode = "join.AskForToken"
 	// AwaitCluster waits until a cluster is gone from the hub.
@@ -22,10 +24,16 @@ const (
 	NameHub fleet.RemedyCode = "join.NameHub"
 	// NameHubContext names the hub by its context.
 	NameHubContext fleet.RemedyCode = "join.NameHubContext"
+	// ManageOther names another cluster to manage, or joins the hosting one itself.
+	ManageOther fleet.RemedyCode = "join.ManageOther"
+	// NameManaged gives the kubeconfig of the cluster that joins with a hosted agent.
+	NameManaged fleet.RemedyCode = "join.NameManaged"
 	// NameProxyCA names the CA of the proxy.
 	NameProxyCA fleet.RemedyCode = "join.NameProxyCA"
 	// OtherHub turns the cluster into a hub, or uses another one.
 	OtherHub fleet.RemedyCode = "join.OtherHub"
+	// OtherKlusterlet removes the agent that the Klusterlet declares, or uses another Klusterlet.
+	OtherKlusterlet fleet.RemedyCode = "join.OtherKlusterlet"
 	// OtherName uses another name, or takes this one from its agent.
 	OtherName fleet.RemedyCode = "join.OtherName"
 	// PublishAgain has the hub publish its address, or goes on without.

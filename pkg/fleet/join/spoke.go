@@ -3,12 +3,12 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -23,30 +23,28 @@ import (
 // checkSpoke refuses a cluster that is too old, or joined elsewhere.
 func (j *join) checkSpoke(ctx context.Context) error {
 	j.Step("cluster")
-	v, err := fleet.ServerVersion(ctx, j.Spoke)
+	v, err := fleet.ServerVersion(ctx, j.managed())
 	if err != nil {
 		return err
 	}
-	if err := fleet.AtLeast(j.Spoke, v, fleet.OldestManaged, "managed cluster"); err != nil {
+	if err := fleet.AtLeast(j.managed(), v, fleet.OldestManaged, "managed cluster"); err != nil {
+		return err
+	}
+	if err := j.checkApart(ctx); err != nil {
 		return err
 	}
 	if j.before, err = member.Read(ctx, j.Spoke, j.Klusterlet); err != nil {
 		return err
 	}
-	if err := j.checkLeaving(ctx); err != nil {
-		return err
+	for _, check := range []func(context.Context) error{
+		j.checkServed, j.checkLeaving, j.checkElsewhere, j.checkBeside, j.checkOthers, j.checkMode, j.checkNamespaces,
+	} {
+		if err := check(ctx); err != nil {
+			return err
+		}
 	}
-	if err := j.checkElsewhere(ctx); err != nil {
-		return err
-	}
-	if err := j.checkBeside(ctx); err != nil {
-		return err
-	}
-	if err := j.checkOthers(ctx); err != nil {
-		return err
-	}
-	j.published = publishedAddress(ctx, j.Spoke)
-	j.Done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
+	j.published = publishedAddress(ctx, j.managed())
+	j.Done(fmt.Sprintf("%s, Kubernetes %s", j.managed(), v))
 	return nil
 }
 
@@ -67,14 +65,18 @@ func publishedAddress(ctx context.Context, c *fleet.Cluster) []operatorv1.Server
 // checkLeaving refuses to install into namespaces that are being deleted with an earlier
 // agent: what is applied now would be deleted too.
 func (j *join) checkLeaving(ctx context.Context) error {
-	for _, name := range []string{j.namespace(), operatorv1.NamespaceAgentAddOn} {
-		ns, err := j.Spoke.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fleet.Explain("reading namespace "+name, j.Spoke, err)
+	places := []place{{j.managed(), j.managedNamespace()}, {j.managed(), operatorv1.NamespaceAgentAddOn}}
+	if j.Mode.IsHosted() {
+		places = append(places, place{j.Spoke, j.namespace()})
+	}
+	for _, at := range places {
+		ns, err := at.read(ctx)
+		if err != nil {
+			return err
 		}
-		if err == nil && ns.GetDeletionTimestamp() != nil {
-			return fleet.Refuse("namespace "+name+" is being deleted on "+j.Spoke.String(), "an earlier agent is not gone yet",
-				fleet.AwaitNamespace.On(j.Spoke, "namespace", name))
+		if ns != nil && ns.GetDeletionTimestamp() != nil {
+			return fleet.Refuse("namespace "+at.namespace+" is being deleted on "+at.on.String(), "an earlier agent is not gone yet",
+				fleet.AwaitNamespace.On(at.on, "namespace", at.namespace))
 		}
 	}
 	return nil
@@ -103,26 +105,45 @@ func (j *join) checkElsewhere(ctx context.Context) error {
 // checkBeside refuses a second agent for one hub: both would apply works of the same names on the
 // same cluster.
 func (j *join) checkBeside(ctx context.Context) error {
-	klusterlets, err := typed.List[operatorv1.Klusterlet](ctx, j.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fleet.Explain("reading the agents of "+j.Spoke.String(), j.Spoke, err)
+	if err := j.readBeside(ctx); err != nil {
+		return err
 	}
-	j.beside = slices.DeleteFunc(klusterlets, func(k operatorv1.Klusterlet) bool { return k.Name == j.Klusterlet })
 	for _, k := range j.beside {
-		if k.AgentNamespace() == j.namespace() {
+		if !j.Mode.IsHosted() && k.AgentNamespace() == j.namespace() {
 			continue // without a namespace of its own it has no agent
 		}
-		b, err := member.Read(ctx, j.Spoke, k.Name)
-		if err != nil {
+		managed, err := member.Managed(ctx, j.Spoke, &k)
+		if err != nil || managed.Server() != j.managed().Server() {
+			continue // the agent of another cluster
+		}
+		if err := j.checkAgent(ctx, j.Spoke, &k); err != nil {
 			return err
 		}
-		if b == nil || b.Hub == nil || (!sameHub(b.Hub, j.agent) && !b.KnownAt(ctx, j.agent)) {
-			continue
-		}
-		return fleet.Refuse(fmt.Sprintf("%s is joined to this hub already, as %q", j.Spoke, b.Name), "klusterlet/"+k.Name+" declares its agent",
-			UnjoinKlusterlet.On(j.Spoke, "cluster", b.Name, "klusterlet", k.Name))
 	}
-	return nil
+	if !j.Mode.IsHosted() {
+		return nil
+	}
+	there, err := klusterletsOf(ctx, j.managed())
+	for i := range there {
+		if !there[i].IsHosted() {
+			err = cmp.Or(err, j.checkAgent(ctx, j.managed(), &there[i]))
+		}
+	}
+	return err
+}
+
+// checkAgent refuses to join beside the agent of a Klusterlet on a cluster, if that has joined the
+// same hub.
+func (j *join) checkAgent(ctx context.Context, on *fleet.Cluster, k *operatorv1.Klusterlet) error {
+	b, err := member.Read(ctx, on, k.Name)
+	if err != nil {
+		return err
+	}
+	if b == nil || b.Hub == nil || (!sameHub(b.Hub, j.agent) && !b.KnownAt(ctx, j.agent)) {
+		return nil
+	}
+	return fleet.Refuse(fmt.Sprintf("%s is joined to this hub already, as %q", j.managed(), b.Name), "klusterlet/"+k.Name+" declares its agent",
+		UnjoinKlusterlet.On(on, "cluster", b.Name, "klusterlet", k.Name))
 }
 
 // sameHub reports whether both mean the same hub: the same address, or the same CA.
@@ -145,7 +166,7 @@ func (j *join) hasLostIdentity() bool {
 // cluster's address proves nothing, so that only changes which advice comes first.
 func (j *join) takeName(mc *clusterv1.ManagedCluster) fleet.Fix {
 	known := slices.ContainsFunc(mc.Spec.ManagedClusterClientConfigs, func(c clusterv1.ClientConfig) bool {
-		return c.URL == j.Spoke.Config.Host || slices.ContainsFunc(j.published, func(u operatorv1.ServerURL) bool { return u.URL == c.URL })
+		return c.URL == j.managed().Config.Host || slices.ContainsFunc(j.published, func(u operatorv1.ServerURL) bool { return u.URL == c.URL })
 	})
 	rejoin := ""
 	if j.Rejoin {

@@ -9,10 +9,8 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
@@ -31,8 +29,12 @@ func (j *join) register(ctx context.Context) error {
 	if !j.Wait && !j.Accept {
 		return nil
 	}
-	deployment := types.NamespacedName{Namespace: j.namespace(), Name: operatorv1.AgentDeployment(j.Klusterlet)}
-	return workload.UnlessHopeless(ctx, j.Run, j.Spoke, deployment, j.followRegistration)
+	follow := j.followRegistration
+	for _, d := range j.processes() {
+		next := follow
+		follow = func(ctx context.Context) error { return workload.UnlessHopeless(ctx, j.Run, j.Spoke, d, next) }
+	}
+	return follow(ctx)
 }
 
 // followRegistration follows the registration while the agent can still start.

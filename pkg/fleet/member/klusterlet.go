@@ -3,8 +3,11 @@
 package member
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -25,6 +28,28 @@ func NamespaceFor(klusterlet string) string {
 		return operatorv1.NamespaceAgent
 	}
 	return namespacePrefix + klusterlet
+}
+
+// HostedFor returns the name of the Klusterlet with which a cluster joins whose agent is hosted
+// elsewhere. A long name of a cluster is cut, and told from others by its digest.
+func HostedFor(cluster string) string {
+	const prefix = operatorv1.DefaultKlusterletName + "-"
+	if name := prefix + cluster; len(name) <= maxKlusterlet {
+		return name
+	}
+	digest := sha256.Sum256([]byte(cluster))
+	end := "-" + hex.EncodeToString(digest[:4])
+	return strings.TrimRight(prefix+cluster[:maxKlusterlet-len(prefix+end)], "-") + end
+}
+
+// CheckHosted returns an error of kind Usage when the agent of a Klusterlet with this name cannot
+// be hosted.
+func CheckHosted(name string) error {
+	if operatorv1.CanBeHosted(name) {
+		return CheckKlusterlet(name)
+	}
+	return fleet.Misuse(fmt.Sprintf("%q cannot be the name of the klusterlet of a hosted agent", name),
+		"the agent runs in a namespace with this name, which is removed with it", fleet.Advice("use another name"))
 }
 
 // CheckKlusterlet returns an error of kind Usage when a Klusterlet cannot have this name, or when

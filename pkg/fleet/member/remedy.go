@@ -8,4 +8,6 @@ import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 const (
 	// JoinWithNewToken joins again, with a new token.
 	JoinWithNewToken fleet.RemedyCode = "member.JoinWithNewToken"
+	// RenewManaged gives the operator a new kubeconfig of the managed cluster of a hosted agent.
+	RenewManaged fleet.RemedyCode = "member.RenewManaged"
 )

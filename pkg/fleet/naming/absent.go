@@ -196,6 +196,9 @@ func Nearest(word string, names []string) string {
 		if len(word) > 2 && strings.HasPrefix(name, word) {
 			return name
 		}
+		if len(word)-len(name) >= bestDistance || len(name)-len(word) >= bestDistance {
+			continue // each further character is an edit
+		}
 		if d := distance(word, name); d < bestDistance {
 			best, bestDistance = name, d
 		}

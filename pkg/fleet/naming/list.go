@@ -26,6 +26,11 @@ func Clusters(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	return words(ctx, hub, fleet.Query{Resource: fleet.ManagedClusters}, nameOf)
 }
 
+// Namespaces returns the names of all namespaces, in one request.
+func Namespaces(ctx context.Context, c *fleet.Cluster) ([]string, error) {
+	return words(ctx, c, fleet.Query{Resource: fleet.Namespaces}, nameOf)
+}
+
 // Sets returns the names of all cluster sets, in one request.
 func Sets(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	return words(ctx, hub, fleet.Query{Resource: fleet.ManagedClusterSets}, nameOf)
@@ -34,6 +39,11 @@ func Sets(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 // Works returns the names of all ManifestWorks, each once, in one request.
 func Works(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	return words(ctx, hub, fleet.Query{Resource: fleet.ManifestWorks}, nameOf)
+}
+
+// PlacedWorks returns the works of all clusters as CLUSTER/NAME, in one request.
+func PlacedWorks(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+	return words(ctx, hub, fleet.Query{Resource: fleet.ManifestWorks}, func(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() })
 }
 
 // Tokens returns the ids of the join tokens, in one request.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 const klusterletsDefinition = "klusterlets.operator.open-cluster-management.io"
@@ -51,7 +54,7 @@ type AgentOptions struct {
 //
 // AppliedManifestWorks and what they applied stay where they are: they lose the agent's
 // finalizer, and their definition stays with them. When ctx ends, the error names what is
-// left.
+// left. A hosted agent is removed by its operator alone, which has access to the managed cluster.
 func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -118,6 +121,8 @@ type agentRemoval struct {
 	// name is that of the Klusterlet; own is nil when it is gone.
 	name string
 	own  *unstructured.Unstructured
+	// hosted is true when there is a managed cluster to clean up.
+	hosted bool
 }
 
 // isMine reports whether an object has the agent's label.
@@ -168,23 +173,35 @@ func (a *agentRemoval) deleteKlusterlet(ctx context.Context) (err error) {
 		a.o.Namespace = cmp.Or(a.o.Namespace, operatorv1.NamespaceAgent)
 		return nil
 	}
-	set, _, _ := unstructured.NestedString(a.own.Object, "spec", "namespace")
-	a.o.Namespace = cmp.Or(a.o.Namespace, set, operatorv1.NamespaceAgent)
+	k, err := typed.FromUnstructured[operatorv1.Klusterlet](a.own)
+	if err != nil {
+		return err
+	}
+	a.o.Namespace = cmp.Or(a.o.Namespace, k.AgentNamespace())
+	a.hosted = slices.Contains(k.Finalizers, operatorv1.FinalizerKlusterletHosted)
 	return remove(ctx, a.client, klusterlets, a.own)
 }
 
 // awaitAgent gives a running agent time to remove itself.
 func (a *agentRemoval) awaitAgent(ctx context.Context) error {
-	if a.own == nil || a.o.Patience <= 0 {
+	switch {
+	case a.own == nil || (a.o.Patience <= 0 && !a.hosted):
 		return nil
+	case a.hosted:
+		a.o.Progress("waiting for the operator to remove the agent from both clusters")
+	default:
+		a.o.Progress("waiting for the agent to remove itself")
+		next, cancel := context.WithTimeoutCause(ctx, a.o.Patience, errPatience)
+		defer cancel()
+		ctx = next
 	}
-	a.o.Progress("waiting for the agent to remove itself")
-	ctx, cancel := context.WithTimeoutCause(ctx, a.o.Patience, errPatience)
-	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, agentPoll, true, func(ctx context.Context) (bool, error) {
 		live, err := a.client.Resource(klusterlets).Get(ctx, a.name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err) || (err == nil && live.GetUID() != a.own.GetUID()), notFoundIsNil(err)
 	})
+	if err != nil && a.hosted {
+		return fmt.Errorf("klusterlet %s is still there, and its conditions say why: %w", a.name, err)
+	}
 	if errors.Is(context.Cause(ctx), errPatience) {
 		a.o.Progress("the agent does not answer: removing it from outside")
 		return nil
@@ -234,7 +251,7 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 		if live == nil || !a.isMine(live) {
 			continue
 		}
-		inherited, err := a.bequeath(ctx, definitions, live)
+		inherited, err := a.bequeath(ctx, definitions, live, a.heir)
 		if err != nil {
 			return err
 		}
@@ -257,57 +274,6 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// heir returns another Klusterlet of this cluster that is not being deleted; empty without one.
-// Its agent needs what all agents share: the definitions, whose objects would go with them, and
-// the namespace of add-ons.
-func (a *agentRemoval) heir(ctx context.Context) (string, error) {
-	remaining, err := list(ctx, a.client, klusterlets, "", "")
-	for _, k := range remaining {
-		if k.GetName() != a.name && k.GetDeletionTimestamp() == nil {
-			return k.GetName(), nil
-		}
-	}
-	return "", err
-}
-
-// bequeath labels an object that all agents share as the heir's; false without an heir. An heir
-// that is being deleted by now may have looked at the object before: then it is taken back.
-func (a *agentRemoval) bequeath(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (bool, error) {
-	for {
-		heir, err := a.heir(ctx)
-		if err != nil || heir == "" {
-			return false, err
-		}
-		if err := a.relabel(ctx, resource, live.GetName(), heir); err != nil {
-			return false, err
-		}
-		k, err := get(ctx, a.client.Resource(klusterlets), heir, "klusterlet "+heir)
-		if err != nil || (k != nil && k.GetDeletionTimestamp() == nil) {
-			return err == nil, err
-		}
-		if err := a.relabel(ctx, resource, live.GetName(), a.name); err != nil {
-			return false, err
-		}
-	}
-}
-
-// relabel labels an object as a Klusterlet's.
-func (a *agentRemoval) relabel(ctx context.Context, resource schema.GroupVersionResource, name, klusterlet string) error {
-	live, err := get(ctx, a.client.Resource(resource), name, resource.Resource+" "+name)
-	if err != nil || live == nil {
-		return err
-	}
-	return a.patch(ctx, resource, live, map[string]any{"labels": map[string]any{operatorv1.LabelCreatedByKlusterlet: klusterlet}})
-}
-
-// disown removes our label and version from an object that stays.
-func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) error {
-	return a.patch(ctx, resource, live, map[string]any{
-		"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: nil, operatorv1.LabelKlusterlet: nil},
-		"annotations": map[string]any{operatorv1.AnnotationVersion: nil},
-	})
-}
-
 // removeAddonNamespace deletes the namespace of add-on agents, unless another agent of this
 // cluster needs it that is not being removed itself.
 func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
@@ -315,26 +281,8 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	if err != nil || live == nil || !a.isMine(live) {
 		return err
 	}
-	if inherited, err := a.bequeath(ctx, namespaces, live); err != nil || inherited {
+	if inherited, err := a.bequeath(ctx, namespaces, live, a.heir); err != nil || inherited {
 		return err
-	}
-	agents, err := list(ctx, a.client, namespaces, "", operatorv1.LabelKlusterlet)
-	if err != nil {
-		return err
-	}
-	for _, ns := range agents {
-		other := ns.GetLabels()[operatorv1.LabelKlusterlet]
-		if other == a.name || ns.GetName() == a.o.Namespace || ns.GetDeletionTimestamp() != nil {
-			continue
-		}
-		// The Klusterlet of a hosted agent is on another cluster; one that is here is leaving.
-		k, err := get(ctx, a.client.Resource(klusterlets), other, "klusterlet "+other)
-		if err != nil {
-			return err
-		}
-		if k == nil {
-			return a.relabel(ctx, namespaces, live.GetName(), other)
-		}
 	}
 	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)
 }
@@ -351,8 +299,32 @@ func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 		return err
 	case live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != "":
 		return a.disown(ctx, namespaces, live)
+	case live.GetLabels()[clusterv1.LabelClusterName] != "":
+		// This cluster is a hub, too, which keeps the works of a cluster in it.
+		if err := a.removeFrom(ctx, name); err != nil {
+			return err
+		}
+		return a.disown(ctx, namespaces, live)
 	}
 	return remove(ctx, a.client, namespaces, live)
+}
+
+// removeFrom removes what is ours from a namespace that stays.
+func (a *agentRemoval) removeFrom(ctx context.Context, namespace string) error {
+	for _, resource := range []schema.GroupVersionResource{roleBindings, roles, serviceAccounts} {
+		mine, err := list(ctx, a.client, resource, namespace, operatorv1.LabelCreatedByKlusterlet+"="+a.name)
+		if err != nil {
+			return err
+		}
+		for _, u := range mine {
+			if err := remove(ctx, a.client, resource, u); err != nil {
+				return err
+			}
+		}
+	}
+	const managed = operatorv1.SecretExternalManagedKubeconfig
+	return removeNamed(ctx, a.client, secrets, namespace, operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig,
+		managed, managed+"-agent", managed+"-registration", managed+"-work")
 }
 
 // handOver makes the agent's namespace depend on the Klusterlet, and the cluster-scoped
@@ -389,7 +361,7 @@ func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstru
 	if err != nil || live == nil || !a.isMine(live) {
 		return nil, err
 	}
-	if inherited, err := a.bequeath(ctx, definitions, live); err != nil || inherited {
+	if inherited, err := a.bequeath(ctx, definitions, live, a.neighbor); err != nil || inherited {
 		return nil, err
 	}
 	return live, nil
@@ -431,6 +403,9 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 	if err := a.removeOwnNamespace(ctx); err != nil {
 		return err
 	}
+	if err := a.endProcess(ctx); err != nil {
+		return err
+	}
 	if err := a.removeRights(ctx); err != nil {
 		return err
 	}
@@ -439,6 +414,16 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 		return err
 	}
 	return remove(ctx, a.client, definitions, definition)
+}
+
+// endProcess deletes the agent's Deployment from a namespace that is going. Kubernetes looks at a
+// namespace five seconds after its deletion, and again only after as long if a pod still runs.
+func (a *agentRemoval) endProcess(ctx context.Context) error {
+	live, err := a.readNamespace(ctx, a.o.Namespace)
+	if err != nil || live == nil || live.GetDeletionTimestamp() == nil {
+		return err
+	}
+	return removeNamed(ctx, a.client, deployments, a.o.Namespace, operatorv1.AgentDeployment(a.name))
 }
 
 // removeNamespaces deletes the namespaces that are only ours: that of the agent, and those that it

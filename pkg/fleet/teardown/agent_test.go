@@ -42,7 +42,7 @@ func TestWhatAgentsShareHasAnOwnerThatRemovesIt(t *testing.T) {
 				return false, nil, nil
 			})
 			a := &agentRemoval{client: client, name: "first"}
-			inherited, err := a.bequeath(t.Context(), namespaces, shared)
+			inherited, err := a.bequeath(t.Context(), namespaces, shared, a.heir)
 			require.NoError(t, err)
 			require.Equal(t, !tc.leaves, inherited)
 			live, err := a.readNamespace(t.Context(), shared.GetName())

@@ -3,6 +3,7 @@
 package teardown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,14 +119,15 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	alive, err := h.isAlive(ctx)
+	busy, err := h.isBusy(ctx)
 	if err != nil {
 		return "", err
 	}
-	if present && alive {
+	if present && busy {
+		h.withdrawn = false
 		return reason, nil
 	}
-	if waiting, err := inOrder(ctx, h.instances, h.rest); waiting != "" || err != nil {
+	if waiting, err := inOrder(ctx, h.instances, h.made); waiting != "" || err != nil {
 		return waiting, err
 	}
 	if present {
@@ -175,8 +177,19 @@ func (h *hubRemoval) deleteClusterManager(ctx context.Context) (present bool, re
 	return true, "the hub process to remove what it made", nil
 }
 
-// isAlive reports whether a hub process works: its Deployment has an available replica.
-func (h *hubRemoval) isAlive(ctx context.Context) (bool, error) {
+// isBusy reports whether a hub process works, because its Deployment has an available replica,
+// and has more to do than to wait for the namespace of its certificates, which it deletes last.
+func (h *hubRemoval) isBusy(ctx context.Context) (bool, error) {
+	ns, err := get(ctx, h.client.Resource(namespaces), operatorv1.NamespaceHub, "namespace "+operatorv1.NamespaceHub)
+	if err != nil {
+		return false, err
+	}
+	if ns != nil && ns.GetDeletionTimestamp() != nil {
+		name := managedClusters.GroupResource().String()
+		if live, err := get(ctx, h.client.Resource(definitions), name, "definition "+name); err != nil || live == nil {
+			return false, err
+		}
+	}
 	api := h.client.Resource(deployments).Namespace(operatorv1.NamespaceOperator)
 	d, err := get(ctx, api, operatorv1.DefaultClusterManagerName, "the hub's deployment")
 	return d != nil && d.GetDeletionTimestamp() == nil && number(d.Object, "status", "availableReplicas") > 0, err
@@ -224,18 +237,21 @@ func (h *hubRemoval) installed(ctx context.Context) (string, error) {
 // hubLock is the lease for leader election of hub processes.
 const hubLock = "clustermanager-lock"
 
-// namespacesGone removes the two namespaces, unless one has another owner: a hub that manages
-// itself shares one with its agent. It returns what it waits for, including definitions that
-// are still being deleted.
+// namespacesGone removes the two namespaces, both at once because Kubernetes takes seconds for each,
+// unless one has another owner: a hub that manages itself shares one with its agent. It returns
+// what it waits for, including definitions that are still being deleted.
 func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
+	waiting := ""
 	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
-		if waiting, err := h.namespaceGone(ctx, name); waiting != "" || err != nil {
-			return waiting, err
+		going, err := h.namespaceGone(ctx, name)
+		if err != nil {
+			return "", err
 		}
+		waiting = cmp.Or(waiting, going)
 	}
 	live, err := get(ctx, h.client.Resource(definitions), "clustermanagers."+operatorv1.GroupName, "definition clustermanagers")
-	if err != nil || live == nil {
-		return "", err
+	if err != nil || live == nil || waiting != "" {
+		return waiting, err
 	}
 	return "API " + live.GetName() + " to go", nil
 }

@@ -17,8 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -28,11 +31,13 @@ import (
 // What the hub process creates, by name.
 var (
 	hubValidating = []string{
+		"clusterpermissionvalidators.admission.rbac.open-cluster-management.io",
 		"clusternamespacevalidators.admission.cluster.open-cluster-management.io",
 		"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io",
 		"managedclustervalidators.admission.cluster.open-cluster-management.io",
 		"addontemplatevalidators.admission.addon.open-cluster-management.io",
 		"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io",
+		"managedclusteraddonvalidators.admission.addon.open-cluster-management.io",
 		"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io",
 		"managedclustersetvalidators.admission.cluster.open-cluster-management.io",
 		"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io",
@@ -45,8 +50,8 @@ var (
 		"clustermanagementaddons.addon.open-cluster-management.io",
 		"managedclusteraddons.addon.open-cluster-management.io",
 	}
-	// hubCRDs in the order of their removal: first those whose objects agents and loops have
-	// to release.
+	// hubCRDs in the order of their removal: first those whose objects agents and loops had to
+	// release, one after another (releasedCRDs), then all others at once.
 	hubCRDs = []string{
 		"managedclusteraddons.addon.open-cluster-management.io",
 		"manifestworks.work.open-cluster-management.io",
@@ -61,9 +66,10 @@ var (
 		"addondeploymentconfigs.addon.open-cluster-management.io",
 		"addontemplates.addon.open-cluster-management.io",
 	}
+	releasedCRDs   = 4
 	hubMadeSecrets = []string{
 		operatorv1.SecretRegistrationWebhookServingCert, operatorv1.SecretWorkWebhookServingCert,
-		operatorv1.SecretAddOnWebhookServingCert, operatorv1.SecretPlacementDebugServingCert, operatorv1.SecretSigner,
+		operatorv1.SecretAddOnWebhookServingCert, operatorv1.SecretPlacementDebugServingCert, operatorv1.SecretProxyServingCert, operatorv1.SecretSigner,
 	}
 )
 
@@ -73,20 +79,42 @@ func HubAdmission() (validating, mutating []string) {
 	return slices.Clone(hubValidating), slices.Clone(hubMutating)
 }
 
-// HubInstances removes, as far as it can without waiting: admission, so that nothing is refused
-// by a process that is ending; conversion; the components of the split layout; and all
-// ManagedClusters with what is in their namespaces, after making their works harmless. It returns what it waits for, or an empty
-// text when nothing is left. No loop of the hub may run meanwhile, or it would recreate what
-// is deleted. The hub process calls it when its ClusterManager is deleted, until nothing is
-// left, and then HubRest.
-func HubInstances(ctx context.Context, client dynamic.Interface) (string, error) {
-	return newHubRemoval(client, HubOptions{}).instances(ctx)
+// HubRemoval is the part of the hub process in the removal of its hub. It is repeated until nothing
+// is left; what was removed for good is not looked at again. No loop of the hub may run meanwhile,
+// or it would recreate what is deleted.
+type HubRemoval struct {
+	client    dynamic.Interface
+	withdrawn bool
 }
 
-// HubRest removes what else the hub process made: the rights of agents, the APIs, certificates
-// and, if it has the right to, their namespace. It returns what it waits for.
-func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
-	return newHubRemoval(client, HubOptions{}).rest(ctx)
+// NewHubRemoval returns a removal that has not begun. Another process can continue what one has
+// begun.
+func NewHubRemoval(client dynamic.Interface) *HubRemoval {
+	return &HubRemoval{client: client}
+}
+
+// Instances removes, as far as it can without waiting: admission, so that nothing is refused by a
+// process that is ending; conversion; the components of the split layout; and all ManagedClusters
+// with what is in their namespaces, after making their works harmless. It returns what it waits
+// for, or an empty text when nothing is left.
+func (r *HubRemoval) Instances(ctx context.Context) (string, error) {
+	h := newHubRemoval(r.client, HubOptions{})
+	h.withdrawn = r.withdrawn
+	waiting, err := h.instances(ctx)
+	r.withdrawn = h.withdrawn
+	return waiting, err
+}
+
+// Rest removes what else the hub process made, after Instances: the rights of agents, the APIs,
+// certificates and, if it has the right to, their namespace. It returns what it waits for.
+func (r *HubRemoval) Rest(ctx context.Context) (string, error) {
+	return newHubRemoval(r.client, HubOptions{}).rest(ctx)
+}
+
+// HubWithoutProcess removes a whole hub, as Hub does, whose process has ended for good. It goes as
+// far as it can without waiting, and returns what it waits for.
+func HubWithoutProcess(ctx context.Context, client dynamic.Interface) (string, error) {
+	return newHubRemoval(client, HubOptions{}).round(ctx)
 }
 
 func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)) (string, error) {
@@ -106,6 +134,8 @@ type hubRemoval struct {
 	keeper *keeper
 	// tired is set when agents that confirmed have not done the rest in time.
 	tired bool
+	// withdrawn is set when admission, conversion and the components of the split layout are gone.
+	withdrawn bool
 }
 
 func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
@@ -121,15 +151,37 @@ func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
 }
 
 func (h *hubRemoval) instances(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.admission, h.conversion, h.split, h.keeper.round, h.clusters, h.leftovers)
+	return inOrder(ctx, h.withdraw, h.keeper.round, h.clusters, h.leftovers)
+}
+
+// withdraw removes admission, conversion and the components of the split layout. While no loop
+// runs, nothing makes them again.
+func (h *hubRemoval) withdraw(ctx context.Context) (string, error) {
+	if h.withdrawn {
+		return "", nil
+	}
+	waiting, err := inOrder(ctx, h.admission, h.conversion, h.split)
+	h.withdrawn = waiting == "" && err == nil
+	return waiting, err
 }
 
 func (h *hubRemoval) rest(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates, h.components)
+	return inOrder(ctx, h.made, h.components)
+}
+
+// made removes what else the hub process made, except for the namespace of the certificates.
+func (h *hubRemoval) made(ctx context.Context) (string, error) {
+	return inOrder(ctx, h.rights, h.profiles, h.permissions, h.definitions, h.certificates, h.processPolicy)
+}
+
+// processPolicy removes the NetworkPolicy of the compact layout.
+func (h *hubRemoval) processPolicy(ctx context.Context) (string, error) {
+	return "", removeNamed(ctx, h.client, networkPolicies, operatorv1.NamespaceOperator, hub.ProcessPolicy)
 }
 
 func (h *hubRemoval) admission(ctx context.Context) (string, error) {
-	return "", errors.Join(removeNamed(ctx, h.client, mutatingWebhooks, "", hubMutating...),
+	return "", errors.Join(removeNamed(ctx, h.client, apiServices, "", connectv1alpha1.APIService),
+		removeNamed(ctx, h.client, mutatingWebhooks, "", hubMutating...),
 		removeNamed(ctx, h.client, validatingWebhooks, "", hubValidating...))
 }
 
@@ -220,10 +272,27 @@ func (h *hubRemoval) profiles(ctx context.Context) (string, error) {
 	return "", Profiles(ctx, h.client)
 }
 
-// definitions removes the APIs one after another, each when the previous one is gone with all
-// its objects.
+// permissions removes the API of ClusterPermissions with its objects, if the hub has installed
+// it. What they gave is gone by then, or was left on the clusters, as works are.
+func (h *hubRemoval) permissions(ctx context.Context) (string, error) {
+	const what = "definition " + crd.ClusterPermissions
+	live, err := get(ctx, h.client.Resource(definitions), crd.ClusterPermissions, what)
+	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {
+		return "", err
+	}
+	if err := remove(ctx, h.client, definitions, live); err != nil {
+		return "", err
+	}
+	if live, err = get(ctx, h.client.Resource(definitions), crd.ClusterPermissions, what); err != nil || live == nil {
+		return "", err
+	}
+	return "API " + crd.ClusterPermissions + " to go with its objects", h.nudge(ctx, live)
+}
+
+// definitions removes the APIs with their objects. It returns the first that is left.
 func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
-	for _, name := range hubCRDs {
+	waiting := ""
+	for i, name := range hubCRDs {
 		if err := removeNamed(ctx, h.client, definitions, "", name); err != nil {
 			return "", err
 		}
@@ -231,11 +300,15 @@ func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if live != nil {
-			return "API " + name + " to go with its objects", h.nudge(ctx, live)
+		if live == nil {
+			continue
+		}
+		waiting = cmp.Or(waiting, "API "+name+" to go with its objects")
+		if err := h.nudge(ctx, live); err != nil || i < releasedCRDs {
+			return waiting, err
 		}
 	}
-	return "", nil
+	return waiting, nil
 }
 
 // nudge makes the API server retry the removal of a definition's objects. After a failure, for

@@ -56,7 +56,7 @@ func (o *Options) awaitAccepted(ctx context.Context, r *fleet.Run, result *Resul
 	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
 	defer cancel()
 	err = await.True(ctx, r.Given.Clock, write.ServedPause, func(ctx context.Context) (bool, error) {
-		_, err := whoAmI(ctx, c)
+		_, err := WhoAmI(ctx, c)
 		return err == nil, err
 	})
 	if err != nil {

@@ -27,8 +27,8 @@ func review(ctx context.Context, c *fleet.Cluster, resource schema.GroupVersionR
 	return c.Client.Resource(resource).Create(ctx, u, metav1.CreateOptions{})
 }
 
-// whoAmI asks the API server for the caller's user name.
-func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
+// WhoAmI asks the API server for the user name of the caller.
+func WhoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
 	answer, err := review(ctx, c, fleet.SelfReviews, "SelfSubjectReview", map[string]any{})
 	if err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func Usable(ctx context.Context, hub *fleet.Cluster, onlyReads bool) error {
 		}
 		return Rejected(hub, err)
 	}
-	user, err := whoAmI(ctx, hub)
+	user, err := WhoAmI(ctx, hub)
 	if err != nil {
 		return Rejected(hub, err)
 	}
@@ -102,6 +102,16 @@ func whyRejected(token string) string {
 		return unknown
 	}
 	return unknown + "; according to its claims it " + fleet.OneLine(strings.Join(said, ", "))
+}
+
+// Expiry returns when a token says that it expires; zero when it does not say so, or is no token of
+// an API server. Nothing is verified.
+func Expiry(token string) time.Time {
+	claims, err := claimsOf(token)
+	if err != nil || claims.Expires <= 0 || claims.Expires > float64(1<<40) {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.Expires), 0)
 }
 
 // claims are the claims of a service account token.

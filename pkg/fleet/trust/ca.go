@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -96,6 +97,7 @@ var errInsecure = errors.New("the kubeconfig skips the verification of the serve
 // the address. It sends one anonymous request for the version.
 func Root(ctx context.Context, e Endpoint, name string) (*x509.Certificate, error) {
 	config := &rest.Config{Host: e.Server, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA, ServerName: name}, Timeout: fleet.ReachTimeout}
+	config.Wrap(kubeconfig.Direct) // the chain of another server says nothing of this one
 	if err := setProxy(config, e.ProxyURL); err != nil {
 		return nil, err
 	}

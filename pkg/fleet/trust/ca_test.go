@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,6 +185,44 @@ func TestAPublicCAIsPinnedByItsHash(t *testing.T) {
 	var e *fleet.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, fleet.Refused, e.Kind)
+}
+
+// TestNoRedirectMovesTrust has a server that redirects all that it is asked to another one, which
+// would answer.
+func TestNoRedirectMovesTrust(t *testing.T) {
+	var heard atomic.Int32
+	var content []byte
+	thief := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		heard.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "cluster-info"},
+			"data": map[string]any{"kubeconfig": string(content)}})
+	}))
+	defer thief.Close()
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		hostile := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			http.Redirect(w, q, thief.URL+q.URL.Path, code)
+		}))
+		defer hostile.Close()
+		both := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hostile.Certificate().Raw})
+		both = append(both, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: thief.Certificate().Raw})...)
+		var err error
+		content, err = BootstrapKubeconfig(Endpoint{Server: hostile.URL, CA: both}, "")
+		require.NoError(t, err)
+
+		_, err = Discover(t.Context(), Endpoint{Server: hostile.URL}, goodToken, "")
+		require.ErrorContains(t, err, "the token was not sent")
+		require.ErrorContains(t, err, "redirects to another address")
+		_, err = Discover(t.Context(), Endpoint{Server: hostile.URL, CA: both}, goodToken, "")
+		require.ErrorContains(t, err, "redirects to another address")
+		c, err := Connect(Endpoint{Server: hostile.URL, CA: both}, goodToken)
+		require.NoError(t, err)
+		_, err = Published(t.Context(), c)
+		require.ErrorContains(t, err, "redirects to another address")
+		_, err = c.Get(t.Context(), "/version")
+		require.ErrorContains(t, err, "redirects to another address")
+	}
+	require.Zero(t, heard.Load(), "nobody else is asked")
 }
 
 func TestTheBootstrapKubeconfigIsOneThatAgentsTake(t *testing.T) {

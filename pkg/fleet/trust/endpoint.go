@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -27,9 +28,11 @@ type Endpoint struct {
 	ProxyURL string
 }
 
-// Connect returns a connection to the hub at e with a token.
+// Connect returns a connection to the hub at e with a token. It follows no redirect: the token would
+// be sent to whatever address the server names.
 func Connect(e Endpoint, token string) (*fleet.Cluster, error) {
 	config := &rest.Config{Host: e.Server, BearerToken: token, UserAgent: fleet.FieldManager, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}}
+	config.Wrap(kubeconfig.Direct)
 	if err := setProxy(config, e.ProxyURL); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -41,6 +42,7 @@ type Info struct {
 // it.
 func anonymousInfo(ctx context.Context, server, proxyURL, token string) (*Info, error) {
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	config.Wrap(kubeconfig.Direct) // what another server publishes is not of this hub
 	if err := setProxy(config, proxyURL); err != nil {
 		return nil, err
 	}

@@ -151,7 +151,9 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
 		return stays(": it was not made for the cluster")
 	}
-	foreign, err := u.foreignObjects(ctx)
+	foreign, err := foreignObjects(ctx, u.Hub, u.Name, func(o *unstructured.Unstructured) bool {
+		return o.GetLabels()[clusterv1.LabelClusterName] == u.Name
+	})
 	if err != nil {
 		return stays(", because its content cannot be listed: " + fleet.OneLine(err.Error()))
 	}
@@ -170,10 +172,10 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	return u.TimedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *fleet.Blocker { return nil })
 }
 
-// foreignObjects returns what the cluster's namespace holds, of any kind, besides our objects
-// and those that Kubernetes creates in every namespace.
-func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
-	kinds, err := u.Hub.Namespaced(ctx)
+// foreignObjects returns what a namespace holds, of any kind, besides our objects and those that
+// Kubernetes creates in every namespace.
+func foreignObjects(ctx context.Context, c *fleet.Cluster, namespace string, isOurs func(*unstructured.Unstructured) bool) ([]string, error) {
+	kinds, err := c.Namespaced(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,16 +184,16 @@ func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
 		if resource.Resource == "events" {
 			continue
 		}
-		items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: resource, Namespace: u.Name})
+		items, err := fleet.ListAll(ctx, c, fleet.Query{Resource: resource, Namespace: namespace})
 		if apierrors.IsMethodNotSupported(err) {
 			continue
 		}
 		if err != nil {
-			return nil, fleet.Explain("listing "+resource.Resource+" of namespace "+u.Name, u.Hub, err)
+			return nil, fleet.Explain("listing "+resource.Resource+" of namespace "+namespace, c, err)
 		}
 		for i := range items {
 			item := &items[i]
-			ours := item.GetLabels()[clusterv1.LabelClusterName] == u.Name || item.GetDeletionTimestamp() != nil
+			ours := isOurs(item) || item.GetDeletionTimestamp() != nil
 			standard := (item.GetKind() == "ConfigMap" && item.GetName() == "kube-root-ca.crt") || (item.GetKind() == "ServiceAccount" && item.GetName() == "default")
 			if !ours && !standard {
 				out = append(out, fleet.ObjectName(item))

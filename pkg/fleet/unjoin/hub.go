@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -118,10 +119,10 @@ func (u *unjoin) awaitLeft(ctx context.Context) error {
 	return await.Objects(ctx, q, gone)
 }
 
-// agentWorks reports whether the agent can still do its part: its lease is fresh, and its pod
-// runs as far as this can be checked.
+// agentWorks reports whether the agent can still do its part: its lease is fresh, unless the hub
+// is not named, and its pod runs as far as this can be checked.
 func (u *unjoin) agentWorks(ctx context.Context) bool {
-	return (u.agent != nil || u.Spoke == nil) && cluster.Alive(u.mc) && u.agentTrouble(ctx) == nil
+	return (u.agent != nil || u.Spoke == nil) && (u.mc == nil || cluster.Alive(u.mc)) && u.agentTrouble(ctx) == nil
 }
 
 // agentTrouble returns why the agent's pod does not run; nil when it does.
@@ -129,7 +130,16 @@ func (u *unjoin) agentTrouble(ctx context.Context) *fleet.Blocker {
 	if u.Spoke == nil {
 		return nil
 	}
-	return workload.Stopped(ctx, u.Spoke, u.agentNamespace(), operatorv1.AgentDeployment(u.klusterlet()))
+	names := []string{operatorv1.AgentDeployment(u.klusterlet())}
+	if u.agent != nil {
+		names = member.Deployments(ctx, u.Spoke, u.agent)
+	}
+	for _, name := range names {
+		if b := workload.Stopped(ctx, u.Spoke, u.agentNamespace(), name); b != nil {
+			return b
+		}
+	}
+	return nil
 }
 
 // deletionBlocker returns what holds up the deletion of a ManagedCluster.

@@ -103,6 +103,8 @@ type unjoin struct {
 	agent *operatorv1.Klusterlet
 	// joinedAs is the agent's name on its hub.
 	joinedAs string
+	// unreached is true when the managed cluster of a hosted agent is given up.
+	unreached bool
 	// remnants are what an agent without a Klusterlet has left on the cluster.
 	remnants []string
 	mc       *clusterv1.ManagedCluster
@@ -140,7 +142,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return u.result, err
 		}
 	}
-	for _, step := range append(u.steps(ctx), u.verify) {
+	for _, step := range append(u.steps(ctx), u.removeOperator, u.verify) {
 		if err := step(ctx); err != nil {
 			return u.result, r.Fail(err)
 		}
@@ -232,13 +234,25 @@ func (u *unjoin) klusterlet() string {
 	return cmp.Or(u.Klusterlet, operatorv1.DefaultKlusterletName)
 }
 
-// appliedWorks lists what works have applied; a cluster that does not serve the kind has none.
+// appliedWorks lists what works have applied on the managed cluster; one that does not serve the
+// kind has none. With Force, one that a hosted agent cannot reach does not hold it up.
 func (u *unjoin) appliedWorks(ctx context.Context) ([]workv1.AppliedManifestWork, error) {
-	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
+	managed, err := member.Managed(ctx, u.Spoke, u.agent)
+	if err == nil && managed != u.Spoke {
+		_, err = fleet.ServerVersion(ctx, managed)
+	}
+	if err != nil {
+		if u.Force {
+			u.unreached = true
+			return nil, nil
+		}
+		return nil, err
+	}
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, managed.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return list, fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
+	return list, fleet.Explain("listing appliedmanifestworks", managed, err)
 }
 
 func (u *unjoin) readApplied(ctx context.Context) error {
@@ -330,6 +344,9 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 		return nil
 	}
 	u.Step("agent removed")
+	if err := u.giveUpManaged(ctx); err != nil {
+		return err
+	}
 	patience := agentPatience
 	if u.agentTrouble(ctx) != nil {
 		patience = 0 // no agent is left to do its part
@@ -359,7 +376,7 @@ func (u *unjoin) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !u.KeepWorks {
+	if !u.KeepWorks && !u.agent.IsHosted() {
 		list, err := u.appliedWorks(ctx)
 		if err != nil {
 			return err

@@ -249,7 +249,9 @@ type SetInfo struct {
 	Progressing int `json:"progressing"`
 	Degraded    int `json:"degraded"`
 	// Updated counts works that have succeeded with the current template.
-	Updated int               `json:"updated"`
+	Updated int `json:"updated"`
+	// Rollout is how far the current template has reached the clusters.
+	Rollout cluster.Rollout   `json:"rollout"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	// Strategy is that of the rollout, when all placements share one.
@@ -282,6 +284,7 @@ func SetInfoOf(set *workv1alpha1.ManifestWorkReplicaSet) SetInfo {
 	// A hub that does not count the selected clusters counts the works it has created.
 	info := SetInfo{Namespace: set.Namespace, Name: set.Name, Clusters: max(selected, sum.Total), Applied: sum.Applied, Available: sum.Available,
 		Progressing: sum.Progressing, Degraded: sum.Degraded, Updated: succeeded, Created: set.CreationTimestamp, Labels: set.Labels}
+	info.Rollout = rolloutOf(set, succeeded, selected)
 	for i, ref := range set.Spec.PlacementRefs {
 		info.Placements = append(info.Placements, ref.Name)
 		if kind := string(ref.RolloutStrategy.Type); i == 0 {
@@ -300,4 +303,15 @@ func SetInfoOf(set *workv1alpha1.ManifestWorkReplicaSet) SetInfo {
 		info.Message = "the hub has not processed it"
 	}
 	return info
+}
+
+// rolloutOf returns how far the template of a set has reached its clusters.
+func rolloutOf(set *workv1alpha1.ManifestWorkReplicaSet, succeeded, selected int) cluster.Rollout {
+	out := cluster.Rollout{Total: selected, Done: succeeded}
+	out.Waiting, out.Failed = set.Status.Turns()
+	out.Running = max(out.Total-out.Done-out.Waiting-out.Failed, 0)
+	if c := apimeta.FindStatusCondition(set.Status.Conditions, workv1alpha1.ConditionPlacementRolledOut); c != nil && !c.LastTransitionTime.IsZero() {
+		out.Since = &c.LastTransitionTime
+	}
+	return out
 }

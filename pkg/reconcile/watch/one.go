@@ -81,7 +81,7 @@ func (w *One[T]) begin(ctx context.Context) {
 	})
 	w.held.OnChange(func(reconcile.Key) { w.o.OnChange() })
 	w.held.OnOutcome(func(error) { w.o.OnChange() })
-	w.held.onSynced = w.o.OnChange
+	w.held.OnSynced(w.o.OnChange)
 	ctx, cancel := context.WithCancel(ctx)
 	held := w.held
 	var running sync.WaitGroup

@@ -48,7 +48,7 @@ func NewOptional[T any](o Options[T]) *Optional[T] {
 	})
 	p.definition.OnChange(func(reconcile.Key) { p.nudge() })
 	p.definition.OnOutcome(func(error) { p.nudge() })
-	p.definition.onSynced = p.nudge
+	p.definition.OnSynced(p.nudge)
 	return p
 }
 
@@ -88,6 +88,18 @@ func (p *Optional[T]) List() (items []T, known bool) {
 	return current.List(), closed(current.Synced())
 }
 
+// Err returns why the last list or watch, of the objects or their definition, failed; nil if it did
+// not.
+func (p *Optional[T]) Err() error {
+	p.mu.Lock()
+	current := p.current
+	p.mu.Unlock()
+	if current != nil {
+		return current.Err()
+	}
+	return p.definition.Err()
+}
+
 // Run keeps the collection current until ctx ends.
 func (p *Optional[T]) Run(ctx context.Context) error {
 	var running sync.WaitGroup
@@ -111,7 +123,7 @@ func (p *Optional[T]) follow(ctx context.Context) {
 	objects := New(p.o)
 	objects.OnChange(func(reconcile.Key) { p.notify() })
 	// A collection without objects reports no change when its first list is complete.
-	objects.onSynced = p.notify
+	objects.OnSynced(p.notify)
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Run(inner) })
 	p.setCurrent(objects)

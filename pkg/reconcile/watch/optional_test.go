@@ -50,7 +50,7 @@ func TestAnotherDefinitionOfTheSameNameIsFollowedAnew(t *testing.T) {
 		defer p.mu.Unlock()
 		return p.current
 	}
-	list := (*store[types.UID])(p.definition)
+	list := (*store)(p.definition.collection)
 	await := func(like func(*Collection[string]) bool) (now *Collection[string]) {
 		require.Eventually(t, func() bool { now = followed(); return like(now) }, time.Minute, time.Millisecond)
 		return now

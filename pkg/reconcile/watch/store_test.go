@@ -22,14 +22,14 @@ func TestTheFirstListIsHeldReduced(t *testing.T) {
 	}})
 	var told []string
 	c.OnChange(func(k reconcile.Key) { told = append(told, k.Name) })
-	s := (*store[string])(c)
+	s := (*store)(c.collection)
 
 	ours, err := s.Transformer()(object("ours", "1"))
 	require.NoError(t, err)
-	require.Equal(t, &kept[string]{key: reconcile.Key{Name: "ours"}, item: "1", keep: true}, ours)
+	require.Equal(t, &kept{key: reconcile.Key{Name: "ours"}, item: "1", keep: true}, ours)
 	foreign, err := s.Transformer()(object("foreign", ""))
 	require.NoError(t, err)
-	require.Equal(t, &kept[string]{key: reconcile.Key{Name: "foreign"}}, foreign)
+	require.Equal(t, &kept{key: reconcile.Key{Name: "foreign"}}, foreign)
 	again, err := s.Transformer()(ours)
 	require.NoError(t, err)
 	require.Same(t, ours, again)
@@ -53,7 +53,7 @@ func TestWhatIsStoredAsBeforeIsNotTold(t *testing.T) {
 		Same: func(before, now string) bool { return before == now },
 	})
 	c.OnChange(func(reconcile.Key) { told++ })
-	s := (*store[string])(c)
+	s := (*store)(c.collection)
 	require.NoError(t, s.Add(object("a", "1")))
 	require.NoError(t, s.Update(object("a", "1")))
 	require.NoError(t, s.Replace([]any{object("a", "1")}, "2"))

@@ -22,6 +22,16 @@ const budget = 300 * time.Millisecond
 // Func is a cobra completion function.
 type Func = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
+// First completes the first argument only.
+func First(of Func) Func {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return None(cmd, args, typed)
+		}
+		return of(cmd, args, typed)
+	}
+}
+
 // Contexts completes contexts of the kubeconfig.
 func Contexts(f *options.Factory) Func {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -38,8 +48,14 @@ func Pending(f *options.Factory) Func { return remote(f, naming.Pending) }
 // Works completes names of ManifestWorks.
 func Works(f *options.Factory) Func { return remote(f, naming.Works) }
 
+// PlacedWorks completes ManifestWorks as CLUSTER/NAME.
+func PlacedWorks(f *options.Factory) Func { return remote(f, naming.PlacedWorks) }
+
 // AddOns completes names of add-ons.
 func AddOns(f *options.Factory) Func { return remote(f, naming.AddOns) }
+
+// Namespaces completes the namespaces of the selected context.
+func Namespaces(f *options.Factory) Func { return remote(f, naming.Namespaces) }
 
 // Sets completes cluster sets.
 func Sets(f *options.Factory) Func { return remote(f, naming.Sets) }

@@ -89,6 +89,10 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 		return nil, &fleet.Error{Message: fmt.Sprintf("context %q cannot be used", contextName),
 			Cause: fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster), Fix: fleet.Advice("kubectl config view")}
 	}
+	if entry.AuthInfo != "" && raw.AuthInfos[entry.AuthInfo] == nil {
+		return nil, &fleet.Error{Message: fmt.Sprintf("context %q cannot be used", contextName),
+			Cause: fmt.Sprintf("its user %q is not in the kubeconfig", entry.AuthInfo), Fix: fleet.Advice("kubectl config view")}
+	}
 	overrides := f.overrides()
 	overrides.CurrentContext = contextName
 	return f.connect(clientcmd.NewNonInteractiveClientConfig(raw, contextName, overrides, loader.ConfigAccess()), contextName)
@@ -140,10 +144,22 @@ func (f *Factory) selected(raw *clientcmdapi.Config) string {
 	return cmp.Or(*f.flags.Context, raw.CurrentContext)
 }
 
+// Selected returns the name of the context that is used when a command names none; empty if there
+// is none.
+func (f *Factory) Selected() string {
+	raw, _ := f.flags.ToRawKubeConfigLoader().RawConfig()
+	return f.selected(&raw)
+}
+
 // inPod reports whether the program runs in a pod with a service account.
 func (f *Factory) inPod() bool {
 	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/token")
 	return err == nil && f.UI.Streams.Getenv("KUBERNETES_SERVICE_HOST") != ""
+}
+
+// Kubeconfig returns access to the user's kubeconfig files.
+func (f *Factory) Kubeconfig() clientcmd.ConfigAccess {
+	return f.flags.ToRawKubeConfigLoader().ConfigAccess()
 }
 
 // Namespace returns the namespace given with -n, or else that of the context.

@@ -36,7 +36,7 @@ type Listing struct {
 	Selector string
 	// ShowLabels adds a column of labels.
 	ShowLabels bool
-	// Watch keeps printing changed rows.
+	// Watch keeps the list up to date.
 	Watch bool
 	// All means all namespaces, or all clusters.
 	All bool
@@ -49,7 +49,7 @@ func (l *Listing) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.SortBy, "sort-by", "", "column header or JSONPath to sort by")
 	flags.StringVarP(&l.Selector, "selector", "l", "", "label selector")
 	flags.BoolVar(&l.ShowLabels, "show-labels", false, "add a column of labels")
-	flags.BoolVarP(&l.Watch, "watch", "w", false, "keep printing changed rows")
+	flags.BoolVarP(&l.Watch, "watch", "w", false, "keep the list up to date: in place on a terminal, else by printing changed rows")
 	flags.BoolVarP(&l.All, "all-namespaces", "A", false, "all clusters")
 }
 

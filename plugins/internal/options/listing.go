@@ -30,21 +30,34 @@ type Listed struct {
 	Names []string
 	// Labels of the rows, for --show-labels; nil if they have none.
 	Labels []map[string]string
+	// Ranks order the rows of a table unless the user sorts them: the lowest first. Rows of the
+	// same rank keep their order.
+	Ranks []Rank
 	// Empty is the note printed when there are no rows.
 	Empty string
 }
 
+// Rank is how urgent a row of a table is.
+type Rank int
+
+// The ranks, the most urgent first.
+const (
+	// Failing needs somebody.
+	Failing Rank = iota
+	// Pending is on its way, or waits for somebody.
+	Pending
+	// Well needs nothing.
+	Well
+)
+
 // watchPause is how often a watched list is read.
 const watchPause = 2 * time.Second
 
-// Show reads a list and prints it. With --watch it then prints changed rows until
-// the user interrupts it.
+// Show reads a list and prints it. With --watch it goes on until the user interrupts it: a terminal
+// shows the list in place, other outputs get the rows that have changed.
 func (l *Listing) Show(ctx context.Context, u *ui.UI, read func(context.Context) (Listed, error)) error {
-	list, err := read(ctx)
+	list, err := l.read(ctx, read)
 	if err != nil {
-		return err
-	}
-	if err := l.arrange(&list); err != nil {
 		return err
 	}
 	if l.Format.Machine() {
@@ -54,28 +67,60 @@ func (l *Listing) Show(ctx context.Context, u *ui.UI, read func(context.Context)
 		u.Note("%s", list.Empty)
 		return nil
 	}
+	if screen := u.Screen(); screen != nil && l.Watch {
+		return l.redraw(ctx, u, screen, list, read)
+	}
 	if err := u.List(list.Table, l.Format == ui.Wide, l.NoHeaders); err != nil || !l.Watch {
 		return err
 	}
 	return l.follow(ctx, u, list, read)
 }
 
-// follow reads the list every watchPause and prints rows that are new or changed.
-func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(context.Context) (Listed, error)) error {
+// read reads the list once and puts it in order.
+func (l *Listing) read(ctx context.Context, read func(context.Context) (Listed, error)) (Listed, error) {
+	list, err := read(ctx)
+	if err == nil {
+		err = l.arrange(&list)
+	}
+	return list, err
+}
+
+// redraw shows the list in place. While it cannot be read, the last one stays with the reason.
+func (l *Listing) redraw(ctx context.Context, u *ui.UI, screen *ui.Screen, list Listed, read func(context.Context) (Listed, error)) error {
+	trouble := ""
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-u.Streams.Clock.After(watchPause):
-		}
-		next, err := read(ctx)
-		if err != nil {
-			if errors.Is(ctx.Err(), context.Canceled) {
-				err = nil
-			}
+		if err := screen.Draw(list.Table, l.Format == ui.Wide, l.NoHeaders, trouble); err != nil {
 			return err
 		}
-		if err := l.arrange(&next); err != nil {
+		if !pause(ctx, u) {
+			return nil
+		}
+		if next, err := l.read(ctx, read); err == nil {
+			list, trouble = next, ""
+		} else if ctx.Err() == nil {
+			trouble = "not up to date: " + err.Error()
+		}
+	}
+}
+
+// pause waits until the list is due again; false says that the user has seen enough.
+func pause(ctx context.Context, u *ui.UI) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-u.Streams.Clock.After(watchPause):
+		return true
+	}
+}
+
+// follow reads the list every watchPause and prints rows that are new or changed.
+func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(context.Context) (Listed, error)) error {
+	for pause(ctx, u) {
+		next, err := l.read(ctx, read)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		changed := ui.Table{Heads: next.Table.Heads, Wide: next.Table.Wide}
@@ -91,6 +136,7 @@ func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(c
 		}
 		last = next
 	}
+	return nil
 }
 
 // isSameRow reports whether two rows differ in nothing but ages.
@@ -127,6 +173,9 @@ func (l *Listing) arrange(list *Listed) error {
 		}
 	}
 	if l.SortBy == "" {
+		if !l.Format.Machine() && len(list.Ranks) == len(list.Table.Rows) {
+			list.sort(func(a, b int) int { return cmp.Compare(list.Ranks[a], list.Ranks[b]) })
+		}
 		return nil
 	}
 	raw, err := json.Marshal(list.Items)
@@ -144,13 +193,20 @@ func (l *Listing) arrange(list *Listed) error {
 	if err != nil {
 		return err
 	}
-	order := make([]int, len(keys))
+	order := list.sort(func(a, b int) int { return compare(keys[a], keys[b]) })
+	list.Names, list.Items = inOrder(list.Names, order), inOrder(items, order)
+	return nil
+}
+
+// sort sorts the rows of the table, and returns the old index for each new one.
+func (list *Listed) sort(less func(a, b int) int) []int {
+	order := make([]int, len(list.Table.Rows))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return compare(keys[a], keys[b]) })
-	list.Table.Rows, list.Names, list.Items = inOrder(list.Table.Rows, order), inOrder(list.Names, order), inOrder(items, order)
-	return nil
+	slices.SortStableFunc(order, less)
+	list.Table.Rows = inOrder(list.Table.Rows, order)
+	return order
 }
 
 // sortKeys returns the sort key of each row: a column, or a JSONPath of the items.

@@ -3,6 +3,7 @@
 package options
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,11 @@ func (t *Targets) Check(need bool) error {
 	}
 	if slices.Contains(t.Clusters, "") {
 		return Usage("the name of a cluster is empty", "for example -c cluster1,cluster2")
+	}
+	if t.Placement != "" {
+		if _, _, err := t.PlacementName(); err != nil {
+			return Usage(fmt.Sprintf("wrong value %q for --placement", t.Placement), "name it as NAMESPACE/NAME")
+		}
 	}
 	if _, err := labels.Parse(t.Selector); err != nil {
 		return Usage("wrong label selector "+t.Selector, "for example -l env=prod")

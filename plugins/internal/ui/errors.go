@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -51,14 +54,14 @@ func Code(err error) int {
 	return ExitFailed
 }
 
-// Fail prints err to stderr and returns its exit code. If err is nil, it reports a
-// result that could not be written.
+// Fail prints err to stderr and returns its exit code. A result that could not be written
+// is reported too, unless something else failed.
 func (u *UI) Fail(err error) int {
-	if err == nil {
-		err = u.broken
+	var exit Exit
+	if u.broken != nil && (err == nil || errors.As(err, &exit)) {
+		err = u.broken // whatever the result was, nobody has it
 	}
 	code := Code(err)
-	var exit Exit
 	if err == nil || errors.As(err, &exit) {
 		return code
 	}
@@ -70,9 +73,9 @@ func (u *UI) Fail(err error) int {
 		e = &fleet.Error{Message: strings.TrimSpace(err.Error())}
 	}
 	on := u.coloured(u.Streams.Err)
-	u.errorLine(paint(on, bad, "error:") + " " + u.Own(e.Message))
+	u.errorLine(paint(on, bad, "error:") + " " + u.Own(tidy(e.Message)))
 	if e.Cause != "" {
-		u.errorLine("  cause: " + u.Own(e.Cause))
+		u.errorLine("  cause: " + u.Own(tidy(e.Cause)))
 	}
 	if e.Since > 0 {
 		line := "  since: " + Lasting(e.Since)
@@ -82,7 +85,29 @@ func (u *UI) Fail(err error) int {
 		u.errorLine(line)
 	}
 	if line := Fix(e.Fix); line != "" {
-		u.errorLine("  fix:   " + u.Own(line))
+		u.errorLine("  fix:   " + u.Own(tidy(line)))
 	}
 	return code
 }
+
+// maxText is how much of one text of a message is printed, in bytes. A server may answer with more.
+const maxText = 4 << 10
+
+// tidy returns text that a terminal shows and does not obey: control characters are spelled out, and
+// what is too long to be read is left out.
+func tidy(text string) string {
+	if !strings.ContainsFunc(text, isControl) {
+		return excerpt.Of(text, maxText)
+	}
+	var out strings.Builder
+	for _, r := range excerpt.Of(text, maxText) {
+		if isControl(r) {
+			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }

@@ -20,9 +20,12 @@ const (
 // kept are the columns that are never left out.
 var kept = []string{"NAME", "CLUSTER", "STATE", "STATUS", "RESULT"}
 
+// whole are the columns whose cells are never truncated.
+var whole = []string{"STATE", "STATUS", "ROLLOUT"}
+
 // fit makes a table as narrow as the terminal: it truncates long cells; if that is not
 // enough, it leaves out whole columns and names them on stderr. States are never
-// truncated.
+// truncated, nor are rollouts.
 func (u *UI) fit(t Table) Table {
 	width := u.Streams.width()
 	if width == 0 {
@@ -66,7 +69,7 @@ func (t Table) narrow(widths []int, width int) bool {
 	for ; over > 0; over-- {
 		widest := -1
 		for i, w := range widths {
-			if w > max(leastCell, utf8.RuneCountInString(t.Heads[i])) && t.Heads[i] != "STATE" && t.Heads[i] != "STATUS" && (widest < 0 || w > widths[widest]) {
+			if w > max(leastCell, utf8.RuneCountInString(t.Heads[i])) && !slices.Contains(whole, t.Heads[i]) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}

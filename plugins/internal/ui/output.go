@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -63,8 +64,11 @@ func (f Format) printer() (func(io.Writer, any) error, error) {
 	return nil, badFormat(f, "there is no such format")
 }
 
+// maxShown is how much of a wrong value is shown, in bytes.
+const maxShown = 60
+
 func badFormat(f Format, cause string) error {
-	return &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("wrong output format %q", string(f)), Cause: cause,
+	return &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("wrong value %q for --output", excerpt.Of(string(f), maxShown)), Cause: cause,
 		Fix: fleet.Advice("use one of json, yaml, name, wide, jsonpath=EXPRESSION, go-template=TEMPLATE")}
 }
 
@@ -127,6 +131,15 @@ func writeYAML(w io.Writer, document any) error {
 	}
 	_, err = w.Write(raw)
 	return err
+}
+
+// Document prints one object as it is, as JSON or YAML.
+func (u *UI) Document(f Format, object map[string]any) error {
+	printer, err := f.printer()
+	if err != nil {
+		return err
+	}
+	return wrapOutput(printer(u.Streams.Out, object))
 }
 
 // Documents prints objects as YAML documents for kubectl.

@@ -4,7 +4,6 @@ package ui
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ type Progress struct {
 
 // Progress starts the display of an operation. The caller must close it.
 func (u *UI) Progress() *Progress {
-	p := &Progress{u: u, terminal: isTerminal(u.Streams.Err) && u.Streams.Getenv("TERM") != "dumb"}
+	p := &Progress{u: u, terminal: IsTerminal(u.Streams.Err) && u.Streams.Getenv("TERM") != "dumb"}
 	if p.terminal && !u.Quiet {
 		p.stop, p.stopped = make(chan struct{}), make(chan struct{})
 		go p.spin()
@@ -55,7 +54,7 @@ func (p *Progress) Step(s fleet.Step) {
 		p.current = fleet.Step{}
 	}
 	p.shown = ""
-	p.u.errorLine(p.line(p.u.symbol(s.State), marks[s.State].tone, s))
+	p.u.errorLine(p.line(p.u.Symbol(s.State), marks[s.State].tone, s))
 }
 
 // showRunning shows a step in progress. If stderr is not a terminal, it prints a line only
@@ -70,7 +69,7 @@ func (p *Progress) showRunning(s fleet.Step) {
 		return
 	}
 	p.shown = text
-	p.u.errorLine(p.line(p.u.symbol(fleet.Running), plain, s))
+	p.u.errorLine(p.line(p.u.Symbol(fleet.Running), plain, s))
 }
 
 // nameWidth is the width of the longest step name, in columns. The elapsed time is between
@@ -80,7 +79,7 @@ const nameWidth = 29
 func (p *Progress) line(mark string, tone tone, s fleet.Step) string {
 	text := fmt.Sprintf("%-*s %6.1fs", nameWidth, s.Name, s.Elapsed.Seconds())
 	if detail := Told(fleet.Note{Text: s.Detail, Fix: s.Fix}, "; "); detail != "" {
-		text += "  " + p.u.Own(detail)
+		text += "  " + p.u.Own(tidy(detail))
 	}
 	return paint(p.u.coloured(p.u.Streams.Err), tone, mark) + " " + text
 }
@@ -140,25 +139,27 @@ func (p *Progress) Close() {
 	}
 }
 
-// cut truncates text to n columns; escape codes have no width.
+// cut truncates text to n columns.
 func cut(text string, n int) string {
-	if n <= 0 {
-		return text
-	}
-	var out strings.Builder
-	columns, escape := 0, false
-	for _, r := range text {
+	end, _ := measure(text, n)
+	return text[:end]
+}
+
+// measure returns where the text ends that fits into n columns, and how many it takes; escape codes
+// have no width.
+func measure(text string, n int) (end, columns int) {
+	escape := false
+	for i, r := range text {
 		switch {
 		case r == '\x1b':
 			escape = true
 		case escape:
 			escape = r != 'm' && r != 'K'
+		case columns >= n:
+			return i, columns
 		default:
-			if columns++; columns > n {
-				return out.String()
-			}
+			columns++
 		}
-		out.WriteRune(r)
 	}
-	return out.String()
+	return len(text), columns
 }

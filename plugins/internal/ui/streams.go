@@ -31,8 +31,8 @@ func Process() Streams {
 	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: clock.RealClock{}}
 }
 
-// isTerminal reports whether the stream is a terminal.
-func isTerminal(stream any) bool {
+// IsTerminal reports whether the stream is a terminal.
+func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -34,7 +34,7 @@ func (u *UI) coloured(stream any) bool {
 	if u.Streams.Getenv("NO_COLOR") != "" || u.Streams.Getenv("TERM") == "dumb" {
 		return false
 	}
-	return isTerminal(stream)
+	return IsTerminal(stream)
 }
 
 func paint(on bool, t tone, text string) string {
@@ -49,16 +49,16 @@ func paint(on bool, t tone, text string) string {
 // toneOf returns the tone of a word; words that name no state are plain.
 func toneOf(word string) tone {
 	switch strings.ToLower(word) {
-	case "available", "true", "ready", "ok", "complete", "approved", "issued", "renewed":
+	case "available", "true", "ready", "ok", "complete", "approved", "issued", "renewed", "✓", "[ok]":
 		return good
-	case "pendingaccept", "pendingcsr", "joining", "pending", "applying", "progressing", "deleting":
+	case "pendingaccept", "pendingcsr", "joining", "pending", "applying", "progressing", "deleting", "[warn]":
 		return pending
-	case "notavailable", "degraded", "false", "denied", "applyfailed", "untrusted", "failed", "expired", "!", "unavailable":
+	case "notavailable", "degraded", "false", "denied", "applyfailed", "untrusted", "failed", "expired", "!", "unavailable", "✗", "[fail]":
 		return bad
 	case "unknown", "-":
 		return dim
 	}
-	return plain
+	return heatTone(word)
 }
 
 // marks are the marks of the states of a step, with and without UTF-8, and their tones.
@@ -70,8 +70,8 @@ var marks = map[fleet.StepState]struct {
 	fleet.Skipped: {"-", "[skip]", dim}, fleet.Running: {"…", "[..]", plain},
 }
 
-// symbol returns the mark of a step's state.
-func (u *UI) symbol(state fleet.StepState) string {
+// Symbol returns the mark of a step's state.
+func (u *UI) Symbol(state fleet.StepState) string {
 	if u.Streams.utf8() {
 		return marks[state].rich
 	}
@@ -80,7 +80,7 @@ func (u *UI) symbol(state fleet.StepState) string {
 
 // Mark returns the coloured mark of a state, for a result on stdout.
 func (u *UI) Mark(state fleet.StepState) string {
-	return paint(u.coloured(u.Streams.Out), marks[state].tone, u.symbol(state))
+	return paint(u.coloured(u.Streams.Out), marks[state].tone, u.Symbol(state))
 }
 
 // Branch returns the line that leads to a child in a tree; last is the last child.
@@ -92,4 +92,16 @@ func (u *UI) Branch(last bool) string {
 		return "└─ "
 	}
 	return "├─ "
+}
+
+// Stem returns the line that passes below a child in a tree to its next sibling; last is the
+// last child, below which there is none.
+func (u *UI) Stem(last bool) string {
+	switch {
+	case !u.Streams.utf8():
+		return "  "
+	case last:
+		return "   "
+	}
+	return "│  "
 }

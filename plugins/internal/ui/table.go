@@ -40,7 +40,7 @@ func (t Table) Narrow() Table {
 // List prints t as kubectl prints resources. If wide is set, all columns are printed,
 // however narrow the terminal is.
 func (u *UI) List(t Table, wide, noHeaders bool) error {
-	if !wide {
+	if t.Rows = tidied(t.Rows); !wide {
 		t = u.fit(t.Narrow())
 	}
 	m := &metav1.Table{}
@@ -64,7 +64,7 @@ func (u *UI) List(t Table, wide, noHeaders bool) error {
 // Report prints t as a report: left aligned, with three spaces between columns. If wide is
 // set, all columns are printed, however narrow the terminal is.
 func (u *UI) Report(t Table, wide bool) error {
-	if !wide {
+	if t.Rows = tidied(t.Rows); !wide {
 		t = u.fit(t.Narrow())
 	}
 	var out bytes.Buffer
@@ -86,6 +86,17 @@ func (u *UI) Report(t Table, wide bool) error {
 		return fmt.Errorf("printing report: %w", err)
 	}
 	return u.emit(out.String(), true, t.Rows)
+}
+
+// tidied returns rows that a terminal shows and does not obey.
+func tidied(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			out[i] = append(out[i], tidy(cell))
+		}
+	}
+	return out
 }
 
 // emit writes a formatted table without trailing spaces. It colours words that name a

@@ -32,21 +32,24 @@ type UI struct {
 // Note prints one line to stderr, unless quiet.
 func (u *UI) Note(format string, args ...any) {
 	if !u.Quiet {
-		u.errorLine(fmt.Sprintf(format, args...))
+		u.errorLine(tidy(fmt.Sprintf(format, args...)))
 	}
 }
 
 // Warn prints one warning to stderr, unless quiet.
 func (u *UI) Warn(format string, args ...any) {
 	if !u.Quiet {
-		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.Own(fmt.Sprintf(format, args...)))
+		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.Own(tidy(fmt.Sprintf(format, args...))))
 	}
 }
 
+// Complain prints one line to stderr about a part that failed while others did not.
+func (u *UI) Complain(line string) { u.errorLine(tidy(line)) }
+
 // Next prints the command to run next to stderr, if that is a terminal, unless quiet.
 func (u *UI) Next(command string) {
-	if !u.Quiet && isTerminal(u.Streams.Err) && command != "" {
-		u.errorLine("next: " + u.Own(command))
+	if !u.Quiet && IsTerminal(u.Streams.Err) && command != "" {
+		u.errorLine("next: " + u.Own(tidy(command)))
 	}
 }
 
@@ -76,12 +79,12 @@ func (u *UI) Confirm(yes bool, question string, targets []string) error {
 		return nil
 	}
 	for _, t := range targets {
-		u.errorLine("  " + t)
+		u.errorLine("  " + tidy(t))
 	}
 	if yes {
 		return nil
 	}
-	if !isTerminal(u.Streams.In) || !isTerminal(u.Streams.Err) {
+	if !IsTerminal(u.Streams.In) || !IsTerminal(u.Streams.Err) {
 		return &fleet.Error{Kind: fleet.Refused, Message: "not done: " + strings.TrimSuffix(question, "?"),
 			Cause: "there is no terminal to ask on", Fix: fleet.Advice("add --yes")}
 	}

@@ -277,3 +277,22 @@ func TestOnlyCellsThatNameAStateAreTinted(t *testing.T) {
 		})
 	}
 }
+
+// TestTextControlsNoTerminal: what a server or an object says is shown, not obeyed.
+func TestTextControlsNoTerminal(t *testing.T) {
+	const hostile = "a\x1b]0;b\x07c\u009bd"
+	var out, errs bytes.Buffer
+	u := &UI{Streams: Streams{Out: &out, Err: &errs, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Getenv: func(string) string { return "" }}}
+	u.Note("%s", hostile)
+	u.Warn("%s", hostile)
+	u.Fail(&fleet.Error{Message: hostile, Cause: hostile + strings.Repeat("x", maxText), Fix: fleet.Advice(hostile)})
+	p := u.Progress()
+	p.Step(fleet.Step{Name: "step", State: fleet.Done, Detail: hostile})
+	p.Close()
+	require.NoError(t, u.Report(Table{Heads: []string{"NAME"}, Rows: [][]string{{hostile}}}, true))
+	require.NoError(t, u.List(Table{Heads: []string{"NAME"}, Rows: [][]string{{hostile}}}, true, false))
+	text := out.String() + errs.String()
+	require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f-\u009f]", text)
+	require.Equal(t, 8, strings.Count(text, `a\x1b]0;b\ac\u009bd`), text)
+	require.Less(t, len(errs.String()), maxText+1000)
+}

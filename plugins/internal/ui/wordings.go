@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/proxy"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trace"
@@ -30,12 +31,18 @@ import (
 // joinCluster is the command that joins a cluster, with both contexts if they are known.
 const joinCluster = `kubectl ocm join {{or .cluster "<name>"}} --context {{or .context "<its context>"}} --hub-context {{or .hub "<the hub's context>"}}`
 
+// joinAdopt is the command that shows what taking a cluster over changes.
+const joinAdopt = `kubectl ocm join <name> --adopt --plan --context {{or .context "<its context>"}} --hub-context {{or .hub "<the hub's context>"}}`
+
 // byForce ends the commands that continue without a cluster's agent.
 const byForce = " --force{{if .keep}} --keep-works      when it does not come back{{else}}      when its agent no longer runs{{end}}"
 
 // takeName joins under a name that another agent holds.
 const takeName = "kubectl ocm join {{.cluster}}{{with .context}} --context {{.}}{{end}}{{with .hub}} --hub-context {{.}} --accept{{end}}" +
 	"{{if .rejoin}} --rejoin{{end}} --replace"
+
+// there is the flag that names the context of a managed cluster.
+const there = " --context {{with .context}}{{.}}{{else}}<context of {{.cluster}}>{{end}}"
 
 // wordings maps the code of a remedy from the library to its text, a template over the
 // remedy's values. "on" is the flag that names its cluster, "where" describes that
@@ -44,7 +51,7 @@ var wordings = map[fleet.RemedyCode]string{
 	// Fixes used in many places.
 	fleet.AcceptAndWait:   "kubectl ocm accept {{.cluster}} --wait{{.on}}",
 	fleet.AcceptCluster:   "kubectl ocm accept {{.cluster}}{{.on}}",
-	fleet.AwaitNamespace:  "wait for: kubectl wait --for=delete namespace/{{.namespace}}{{.on}}",
+	fleet.AwaitNamespace:  "kubectl wait --for=delete namespace/{{.namespace}} --timeout=60s{{.on}}",
 	fleet.AwaitNamespaces: "run the same command again when the namespace is gone: kubectl get namespaces{{.on}}",
 	fleet.CheckHub:        "kubectl ocm check hub{{.on}}",
 	fleet.ChooseHub:       "kubectl ocm hub init{{.on}}      or choose the hub's context by --context",
@@ -66,6 +73,8 @@ var wordings = map[fleet.RemedyCode]string{
 	manifest.NameFiles:          "name files or folders with manifests by -f",
 
 	member.JoinWithNewToken: "run join again with a new token (kubectl ocm hub token); nothing needs to be undone",
+	member.RenewManaged: "kubectl create secret generic external-managed-kubeconfig -n {{.namespace}} " +
+		"--from-file=kubeconfig=<kubeconfig of the managed cluster> --dry-run=client -o yaml | kubectl apply -f -{{.on}}",
 
 	naming.ListAddOns:     "kubectl ocm addon list{{.on}}",
 	naming.ListBindings:   "kubectl ocm clusterset list -o wide{{.on}}",
@@ -88,8 +97,12 @@ var wordings = map[fleet.RemedyCode]string{
 	// Fixes for hubs, their tokens, and how they are reached and trusted.
 	hub.Adopt: "use it as it is (kubectl ocm hub status{{.on}}), or take it over; this shows what that changes: " +
 		"kubectl ocm hub init --adopt --plan{{.on}}",
+	hub.ChangeHosted: "on the cluster that runs it: kubectl edit clustermanager {{.name}}, or to remove the hub, kubectl delete clustermanager {{.name}}",
 	hub.CleanFirst:   "keep it as it is, or remove it first: kubectl ocm hub clean{{.on}}",
 	hub.ReachableHub: "clusters elsewhere need --apiserver-url https://<reachable>",
+	hub.RemoveHosted: "remove each of them first: kubectl delete clustermanager {{.name}}{{.on}}",
+	hub.UpgradeAgent: "kubectl ocm join {{.cluster}} --upgrade --context {{with .context}}{{.}}{{else}}<its context>{{end}}",
+	hub.UpgradeFirst: "upgrade the hub first: kubectl ocm hub upgrade{{.on}}",
 	hub.UnjoinFirst:  "kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context {{.hub}}      or add --force",
 
 	adopt.Install: "kubectl ocm hub init{{.on}}",
@@ -103,6 +116,7 @@ var wordings = map[fleet.RemedyCode]string{
 	backup.JoinOrRelease: "{{if .cluster}}the hub has another address or CA, so join each of them again: kubectl ocm join {{.cluster}} --context <its context> " +
 		"--hub-context <the hub's context> --accept{{else}}kubectl ocm cluster list{{.on}}      shows why{{end}}; " +
 		"then run the same command again, or go on without them: --release",
+	backup.OpenGates:  "kubectl ocm hub init --feature-gates {{.gates}}{{.on}}      then run the same command again",
 	backup.UpgradeHub: "kubectl ocm hub upgrade --version {{.version}}{{.on}}      then run the same command again",
 
 	token.AccountToken:    "kubectl ocm hub token{{.on}}      (a token of the bootstrap service account)",
@@ -127,7 +141,10 @@ var wordings = map[fleet.RemedyCode]string{
 	accept.ChooseRequester: "kubectl ocm accept --show{{.on}}      then choose one by --requester",
 	accept.ReplaceAgent:    "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is the same cluster; if not, join that one under another name",
 
+	cluster.AddToSet:        `kubectl ocm clusterset add {{or .set "<set>"}} -c <cluster>{{.on}}`,
+	cluster.DropFromSet:     "kubectl ocm clusterset drop <set> -c <cluster>{{.on}}",
 	cluster.ExampleSelector: "for example -l env=prod",
+	cluster.Overwrite:       "add --overwrite to replace it",
 	cluster.NameSome:        "name clusters by -c, -l, --clusterset, --placement, or all of them by --all",
 
 	clusterset.AddElsewhere:    "kubectl ocm clusterset add <another set> -c <cluster>{{.on}}",
@@ -138,8 +155,10 @@ var wordings = map[fleet.RemedyCode]string{
 	clusterset.LabelClusters:   "kubectl label managedcluster <cluster> <key>=<value>{{.on}}",
 	clusterset.Move:            "add --move to take it out of there",
 
-	join.AcceptThere:      "name the hub's context by --hub-context, or accept there: kubectl ocm accept {{.cluster}}",
-	join.Adopt:            "add --adopt to take the cluster over: what works applied, and the agent's identity, stay",
+	join.AcceptThere: "name the hub's context by --hub-context, or accept there: kubectl ocm accept {{.cluster}}",
+	join.Adopt:       "add --adopt to take the cluster over: what works applied, and the agent's identity, stay",
+	join.AdoptAgent: "take it over; this shows what that changes: " +
+		"kubectl ocm join {{.cluster}} --adopt --plan{{.on}} --hub-context <the hub's context>",
 	join.AskForToken:      "ask the hub's administrator for a new token, then unjoin and join again: kubectl ocm unjoin {{.cluster}}{{.on}}",
 	join.AwaitCluster:     "wait until it is gone: kubectl get managedcluster {{.cluster}}{{.on}}",
 	join.FinishUnjoin:     "finish that first: kubectl ocm unjoin {{.cluster}}{{.on}}",
@@ -149,6 +168,9 @@ var wordings = map[fleet.RemedyCode]string{
 	join.NameProxyCA:      "give a PEM file by --proxy-ca-file",
 	join.OtherHub:         "kubectl ocm hub init{{.on}}      or name the hub's context by --hub-context",
 	join.OtherName:        "choose another name; if that agent was of this cluster and is gone: " + takeName,
+	join.ManageOther:      "give the kubeconfig of the cluster to manage by --managed-cluster-kubeconfig, or leave --mode out to join this one",
+	join.NameManaged:      "give the kubeconfig of the cluster that joins by --managed-cluster-kubeconfig",
+	join.OtherKlusterlet:  "kubectl ocm unjoin {{.cluster}} --klusterlet {{.klusterlet}}{{.on}}      or join with another --klusterlet",
 	join.PublishAgain:     "leave --internal-endpoint out, or run kubectl ocm hub init again on the hub",
 	join.ReachableHub:     "use --internal-endpoint or --hub-apiserver",
 	join.TakeName:         takeName + "      if that agent was of this cluster and is gone; if not, choose another name",
@@ -223,44 +245,97 @@ var wordings = map[fleet.RemedyCode]string{
 	work.WaitLonger:           "wait longer: --timeout",
 	work.WithoutForce:         "leave out --force",
 
+	proxy.CheckReach: "kubectl ocm check cluster {{.cluster}}{{.on}}",
+	proxy.GrantReach: "kubectl create clusterrolebinding reach-clusters --clusterrole=open-cluster-management:managedclusters:proxy " +
+		"--user=<you>{{.on}}      as an administrator of the hub; a role with resourceNames: [{{.cluster}}] leads to that one only",
+	proxy.OpenAgent: `kubectl ocm join {{.cluster}} --feature-gates ClusterProxy=true --context {{or .context "<its context>"}}` +
+		"{{with .hub}} --hub-context {{.}}{{end}}      if its agent has the gate off",
+	proxy.OpenHub: "kubectl ocm hub init --feature-gates ClusterProxy=true{{.on}}",
+
 	// Fixes of what a check finds.
 	check.AcceptAnew: "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is this cluster, installed again; " +
 		"otherwise join the other one under another name",
-	check.AcceptOnHub:    `kubectl ocm accept {{or .cluster "<name>"}} --wait --context {{or .hub "<the hub's context>"}}`,
-	check.AllowTokens:    confighub.AllowTokenDriver + "{{.on}}",
-	check.ApproveRequest: "kubectl get csr {{.request}} -o yaml{{.on}}      and, if it is right, kubectl certificate approve {{.request}}{{.on}}",
-	check.CheckAsAdmin:   "kubectl ocm check hub{{.on}}      as a user with the rights of cluster-admin",
-	check.CheckCluster:   "kubectl ocm check cluster {{.cluster}}{{.on}}",
-	check.CheckPlacement: "kubectl ocm check placement {{.placement}}{{.on}}",
-	check.CheckSpoke:     `kubectl ocm check spoke --context {{or .context "<its context>"}}{{with .hub}} --hub-context {{.}}{{end}}`,
-	check.CorrectHost:    "kubectl ocm cluster list{{.on}}      and correct the annotation {{.annotation}}",
+	check.AcceptOnHub: `kubectl ocm accept {{or .cluster "<name>"}} --wait --context {{or .hub "<the hub's context>"}}`,
+	check.AllowAccount: "kubectl annotate serviceaccount {{.account}} -n {{.namespace}} {{.annotation}}=true" + there +
+		"      lets the hub have its tokens; or choose another name",
+	check.AllowTokens:      confighub.AllowTokenDriver + "{{.on}}",
+	check.ApproveRequest:   "kubectl get csr {{.request}} -o yaml{{.on}}      and, if it is right, kubectl certificate approve {{.request}}{{.on}}",
+	check.AwaitDefinition:  "kubectl wait --for=delete crd/{{.definition}} --timeout=60s{{.on}}",
+	check.AwaitPlace:       "kubectl wait --for=delete namespace/{{.namespace}} --timeout=60s" + there + "      the agent creates the objects when it is back",
+	check.CheckAsAdmin:     "kubectl ocm check hub{{.on}}      as a user with the rights of cluster-admin",
+	check.CheckCluster:     "kubectl ocm check cluster {{.cluster}}{{.on}}",
+	check.CheckHubClusters: "kubectl ocm check{{.on}}      says why",
+	check.CheckPlacement:   "kubectl ocm check placement {{.placement}}{{.on}}",
+	check.CheckSpoke:       `kubectl ocm check spoke --context {{or .context "<its context>"}}{{with .hub}} --hub-context {{.}}{{end}}`,
+	check.CheckWork:        "kubectl ocm check work {{.work}}{{.on}}      says what ends it; the set restores its works",
+	check.CleanHub:         "kubectl ocm hub clean{{.on}}      removes it, unless you want to keep it",
+	check.CorrectHost:      "kubectl ocm cluster list{{.on}}      and correct the annotation {{.annotation}}",
 
-	check.CreatePlacement:  "kubectl ocm placement create {{.name}} -n {{.namespace}}{{.on}}",
-	check.CreateVersion:    "kubectl ocm addon create {{.addon}} -f FOLDER --version {{.version}}{{.on}}",
-	check.DeleteInstance:   "kubectl delete managedclusteraddon {{.addon}} -n {{.cluster}}{{.on}}",
-	check.DropCertificate:  "kubectl -n {{.namespace}} delete secret {{.secret}}{{.on}}      makes the agent request another",
+	check.CreatePlacement: "kubectl ocm placement create {{.name}} -n {{.namespace}}{{.on}}",
+	check.CreatePlace:     "kubectl create namespace {{.namespace}}" + there + "      or declare it in the work",
+	check.CreateVersion:   "kubectl ocm addon create {{.addon}} -f FOLDER --version {{.version}}{{.on}}",
+	check.DeleteCanary:    "kubectl ocm work delete {{.work}} -c {{.cluster}} --force{{.on}}      if its agent no longer runs",
+	check.DeleteInstance:  "kubectl delete managedclusteraddon {{.addon}} -n {{.cluster}}{{.on}}",
+	check.DropBinding: "kubectl delete {{.kind}} {{.name}}{{with .namespace}} -n {{.}}{{end}}" + there +
+		"      the agent creates it again, with the other role",
+	check.DropCertificate: "kubectl -n {{.namespace}} delete secret {{.secret}}{{.on}}      makes the agent request another",
+	check.DropRecord: "kubectl delete appliedmanifestwork {{.record}}{{.on}}      removes its objects now; or create the work again, " +
+		"and it keeps them",
+	check.DropApprover:     "kubectl patch clustermanager {{.name}} --type json -p {{.patch}}{{.on}}",
+	check.DropSecret:       "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      if nobody needs it; or choose another name",
+	check.DropService:      "kubectl delete apiservice {{.name}}{{.on}}",
+	check.DropToken:        "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      kubectl ocm hub token makes one that expires",
+	check.EditObject:       "kubectl edit {{.resource}} {{.name}} -n {{.namespace}}{{.on}}      and correct what is named",
+	check.EnableAddOn:      "kubectl ocm addon enable {{.addon}} -c {{.cluster}}{{.on}}",
 	check.ExplainPlacement: "kubectl ocm placement explain {{.placement}}{{.on}}",
 	check.FindController:   "kubectl get pods -A{{.on}}      shows whether the add-on's controller runs",
 	check.GiveUpHook: "kubectl ocm work list -c {{.cluster}}{{.on}}      shows the work of the hook; " +
 		"kubectl annotate managedclusteraddon {{.addon}} -n {{.cluster}} {{.annotation}}=1m{{.on}} gives it up",
-	check.JoinByAddress:  "name another address where you join: kubectl ocm join <name> --hub-apiserver https://<reachable>:6443",
-	check.LeaveToHub:     "kubectl annotate clustermanagementaddon {{.addon}} {{.annotation}} --overwrite{{.on}}      if the hub should install it",
-	check.ListAllWorks:   "kubectl ocm work list --all{{.on}}",
-	check.ListByStatus:   "kubectl ocm cluster list{{with .status}} --status {{.}}{{else}} -o wide{{end}}{{.on}}",
-	check.ListRequests:   "kubectl get csr -l {{.label}}{{.on}}",
-	check.ListScores:     "kubectl get addonplacementscores -A{{.on}}      shows which add-ons write scores",
-	check.MoveAgent:      joinCluster + "      if the hub has moved",
+	check.GrantAgent: "kubectl create clusterrole {{.role}} --verb=get,list,watch,create,update,patch,delete --resource={{.resource}}" + there +
+		" && kubectl label clusterrole {{.role}} {{.label}}=true" + there,
+	check.GrantExecutor: "kubectl create {{.kind}} {{.role}} --verb={{.verbs}} --resource={{.resource}}{{with .namespace}} -n {{.}}{{end}}" + there +
+		" && kubectl create {{.kind}}binding {{.role}} --{{.kind}}={{.role}} --serviceaccount={{.account}}{{with .namespace}} -n {{.}}{{end}}" + there,
+	check.GrantCanaries: "kubectl create clusterrole kubectl-ocm-canary --verb=create,get,list,watch,delete " +
+		"--resource=manifestworks.work.open-cluster-management.io && kubectl create clusterrolebinding kubectl-ocm-canary " +
+		`--clusterrole=kubectl-ocm-canary --user={{or .user "<you>"}}      as an administrator of {{raw .where}}`,
+	check.GrantAdmin: "kubectl create clusterrolebinding kubectl-ocm-installer --clusterrole=cluster-admin " +
+		`--user={{or .user "<you>"}}      as an administrator of {{raw .where}}`,
+	check.JoinByAddress: "name another address where you join: kubectl ocm join <name> --hub-apiserver https://<reachable>:6443",
+	check.JoinByProxy:   joinCluster + " --proxy-url http://<proxy>:3128",
+	check.LeaveToHub:    "kubectl annotate clustermanagementaddon {{.addon}} {{.annotation}} --overwrite{{.on}}      if the hub should install it",
+	check.ListAllWorks:  "kubectl ocm work list --all{{.on}}",
+	check.ListByStatus:  "kubectl ocm cluster list{{with .status}} --status {{.}}{{else}} -o wide{{end}}{{.on}}",
+	check.ListRequests:  "kubectl get csr -l {{.label}}{{.on}}",
+	check.ListScores:    "kubectl get addonplacementscores -A{{.on}}      shows which add-ons write scores",
+	check.ListServed:    "kubectl api-resources --api-group={{.group}}" + there + "      shows what there is; install the definition, or send it too",
+	check.MoveAgent:     joinCluster + "      if the hub has moved",
+	check.NameApprover:  "kubectl ocm hub init --auto-accept <user>{{.on}}",
+	check.SetValidity: "kubectl patch managedserviceaccount {{.name}} -n {{.namespace}} --type merge " +
+		`-p '{"spec":{"rotation":{"validity":"720h"}}}'{{.on}}`,
+	check.SetProxy:       "kubectl -n {{.namespace}} set env deploy/{{.name}} {{.value}}{{.on}}",
+	check.PublishAnew:    "kubectl delete configmap cluster-info -n kube-public{{.on}}      and then kubectl ocm hub init{{.on}}",
 	check.PublishAddress: "kubectl ocm hub init --apiserver-url https://<reachable>:6443{{.on}}",
 	check.PutNameBack:    "kubectl patch klusterlet {{.klusterlet}} --type merge -p {{.patch}}{{.on}}",
+	check.RenewBootstrap: "kubectl ocm hub token --print bundle | base64 -d > bootstrap; kubectl create secret generic bootstrap-hub-kubeconfig " +
+		"-n {{.namespace}} --from-file=kubeconfig=bootstrap --dry-run=client -o yaml | kubectl apply -f -{{.on}}",
 	check.ReadController: "kubectl get pods -A{{.on}}      shows the add-on's controller; its log says more",
 	check.RegisterAddOn:  "kubectl ocm addon create {{.addon}} -f FOLDER{{.on}}      or kubectl ocm addon delete {{.addon}}{{.on}}",
+	check.RevokeToken:    "kubectl ocm hub token revoke {{.token}}{{.on}}",
 	check.RemoveGone:     "kubectl ocm cluster remove {{.cluster}}{{.on}} --force      if it is gone for good",
 	check.ResumeRollout:  "kubectl ocm addon resume {{.addon}}{{.on}}      resumes it without them",
-	check.ShowAgent:      "kubectl get pods,leases -n {{.namespace}} --context {{with .context}}{{.}}{{else}}<context of {{.cluster}}>{{end}}",
+	check.ShowAgent:      "kubectl get pods,leases -n {{.namespace}}" + there,
 	check.ShowMissingRights: "kubectl ocm addon status {{.addon}} -c {{.cluster}}{{.on}}      names the commands to type, " +
 		"as a user who has these rights",
-	check.ShowSigner:  "kubectl get lease {{.lease}} -n {{.namespace}}{{.on}}      shows whether it renews again; start it on the hub's control plane",
-	check.ShowTree:    "kubectl ocm work tree {{.work}} -c {{.cluster}}{{.on}}",
-	check.ShowYAML:    "kubectl get {{.resource}} {{.name}} -o yaml{{.on}}",
-	check.TryTemplate: "kubectl ocm addon create {{.addon}} -f FOLDER --render {{.cluster}}{{.on}}      tries a correction",
+	check.ShowRivals: "kubectl ocm work tree {{.older}} {{.work}} -c {{.cluster}}{{.on}}      shows both: declare the object in one of them, " +
+		"or identically",
+	check.ShowSigner:     "kubectl get lease {{.lease}} -n {{.namespace}}{{.on}}      shows whether it renews again; start it on the hub's control plane",
+	check.ShowTree:       "kubectl ocm work tree {{.work}} -c {{.cluster}}{{.on}}",
+	check.ShowYAML:       "kubectl get {{.resource}} {{.name}} -o yaml{{.on}}",
+	check.TakeFields:     "kubectl patch manifestwork {{.work}} -n {{.cluster}} --type json -p {{.patch}}{{.on}}      if the work is to own these fields",
+	check.TakeOverAgent:  joinAdopt + "      shows what taking it over changes",
+	check.TakeOverHub:    "kubectl ocm hub init --adopt --plan{{.on}}      shows what taking it over changes",
+	check.TokenFor:       "kubectl ocm hub token --cluster {{.cluster}}{{.on}}",
+	check.TryTemplate:    "kubectl ocm addon create {{.addon}} -f FOLDER --render {{.cluster}}{{.on}}      tries a correction",
+	check.UpgradeHub:     "kubectl ocm hub upgrade --version {{.version}}{{.on}}",
+	check.UpgradeProgram: "kubectl krew upgrade ocm      or install the release {{.version}}",
 }

@@ -38,6 +38,8 @@ type Process struct {
 	// nil channel, the process does not die.
 	left int
 	died chan struct{}
+	// weather disturbs the requests that are let through; nil for none.
+	weather *Weather
 }
 
 // Count returns a copy of c whose requests are counted, and the counter.
@@ -214,7 +216,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if t.process.Dead() {
 			return nil, ErrStopped
 		}
-		return t.next.RoundTrip(r)
+		return t.send(r)
 	}
 	return t.write(r)
 }
@@ -241,7 +243,18 @@ func (t *transport) write(r *http.Request) (*http.Response, error) {
 		}
 	}
 	p.mu.Unlock()
-	return t.next.RoundTrip(r)
+	return t.send(r)
+}
+
+// send sends a request to the server, through the weather if there is any.
+func (t *transport) send(r *http.Request) (*http.Response, error) {
+	t.process.mu.Lock()
+	weather := t.process.weather
+	t.process.mu.Unlock()
+	if weather == nil {
+		return t.next.RoundTrip(r)
+	}
+	return weather.trip(r, t.next.RoundTrip)
 }
 
 func closeBody(r *http.Request) error {

@@ -38,9 +38,12 @@ func (c *Cluster) writeIdentities() error {
 	if err := c.writeElsewhere(); err != nil {
 		return err
 	}
-	// A front proxy calls aggregated APIs on behalf of other users; without its
-	// authority, every program keeps logging errors.
-	if _, err := pki.Open(c.pki("front-proxy"), "front-proxy-ca-"+c.Name, time.Now()); err != nil {
+	// kube-apiserver calls aggregated APIs on behalf of users, with an authority of its own.
+	front, err := pki.Open(c.pki("front-proxy"), "front-proxy-ca-"+c.Name, time.Now())
+	if err != nil {
+		return err
+	}
+	if _, err := front.Client("client", frontProxyName); err != nil {
 		return err
 	}
 	for _, identity := range []struct {

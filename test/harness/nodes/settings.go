@@ -126,6 +126,9 @@ func (c *Cluster) etcdArguments() []string {
 	}
 }
 
+// frontProxyName is the common name with which kube-apiserver presents itself to aggregated APIs.
+const frontProxyName = "front-proxy-client"
+
 // kube-apiserver advertises the address on the fabric: with a loopback address
 // the Service "kubernetes" would get no endpoints.
 func (c *Cluster) apiserverArguments() []string {
@@ -140,10 +143,13 @@ func (c *Cluster) apiserverArguments() []string {
 		"--tls-sni-cert-key=" + c.pki("elsewhere/kube-apiserver.crt") + "," + c.pki("elsewhere/kube-apiserver.key") + ":" + c.secondAddress(),
 		"--client-ca-file=" + c.pki("ca.crt"),
 		"--requestheader-client-ca-file=" + c.pki("front-proxy/ca.crt"),
-		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-allowed-names=" + frontProxyName,
 		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + c.pki("front-proxy/client.crt"),
+		"--proxy-client-key-file=" + c.pki("front-proxy/client.key"),
 		"--service-account-key-file=" + c.pki("service-account.key"),
 		"--service-account-signing-key-file=" + c.pki("service-account.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",

@@ -182,6 +182,7 @@ func TestAHostedAddOnFollowsItsHostingCluster(t *testing.T) {
 	h.Report("c2", "addon-tenant-deploy-0", "")
 	tells(t, h, other, addonv1alpha1.ConditionAvailable, addonv1alpha1.ReasonProbeAvailable)
 	tells(t, h, other, addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ReasonManifestApplied)
+	tells(t, h, other, addonv1alpha1.ConditionHostingManifestApplied, addonv1alpha1.ReasonManifestApplied)
 	undisturbed := instance(t, h, other).ResourceVersion
 
 	// Withdrawing the acceptance of the hosting cluster removes nothing.

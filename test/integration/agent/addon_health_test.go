@@ -119,7 +119,7 @@ func serveAddons(t *testing.T, h *hub, cluster string, spoke, management dynamic
 	all := addon.NewAddOns(h.client, cluster, log)
 	places := []*addoncredential.Place{{Client: spoke}, {Client: management}}
 	for _, p := range places {
-		p.Secrets = addoncredential.NewSecrets(p.Client, operatorv1.NamespaceAgent, log)
+		p.Secrets = addoncredential.NewSecrets(p.Client, operatorv1.NamespaceAgent, "", log)
 	}
 	credentials, err := addoncredential.New(addoncredential.Config{
 		Hub: h.client, Cluster: cluster, Endpoint: h.endpoint("hub"), AddOns: all, Spoke: places[0], Management: places[1],

@@ -72,7 +72,7 @@ func (h *hub) moment(t *testing.T, cluster string, clk clock.PassiveClock, befor
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &holder{next, before} })
 	client, err := dynamic.NewForConfig(c)
 	require.NoError(t, err)
-	place := &addoncredential.Place{Client: h.client, Secrets: addoncredential.NewSecrets(h.client, namespace, logr.Discard())}
+	place := &addoncredential.Place{Client: h.client, Secrets: addoncredential.NewSecrets(h.client, namespace, "", logr.Discard())}
 	addOns := addon.NewAddOns(client, cluster, logr.Discard())
 	loop, err := addoncredential.New(addoncredential.Config{
 		Hub: client, Cluster: cluster, Endpoint: h.endpoint("hub"), AddOns: addOns, Spoke: place, Management: place, Namespace: namespace, Clock: clk,

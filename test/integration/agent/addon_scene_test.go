@@ -26,6 +26,7 @@ import (
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -65,6 +66,11 @@ func (h *hub) learnAddons(t *testing.T) {
 func joined(t *testing.T, h *hub, name string, change ...func(*config.Options)) (*spoke, *agent) {
 	t.Helper()
 	s := newSpoke(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			h.logAddons(context.Background(), t, name)
+		}
+	})
 	o := config.Options{ClusterName: name, BootstrapKubeconfig: h.bootstrap(t)}
 	for _, f := range change {
 		f(&o)
@@ -73,6 +79,22 @@ func joined(t *testing.T, h *hub, name string, change ...func(*config.Options)) 
 	a := s.start(t)
 	h.join(t, name)
 	return s, a
+}
+
+// logAddons logs what the hub knows of a cluster's add-ons and of its certificate requests.
+func (h *hub) logAddons(ctx context.Context, t *testing.T, cluster string) {
+	t.Helper()
+	if list, err := h.client.Resource(addons).Namespace(cluster).List(ctx, metav1.ListOptions{}); err == nil {
+		for _, u := range list.Items {
+			t.Logf("add-on %s: %v", u.GetName(), u.Object["status"])
+		}
+	}
+	list, err := h.client.Resource(requests).List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=" + cluster})
+	for _, u := range itemsOf(list, err) {
+		certificate, _, _ := unstructured.NestedString(u.Object, "status", "certificate")
+		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		t.Logf("request %s of %s: issued %t, %v", u.GetName(), u.GetCreationTimestamp(), certificate != "", conditions)
+	}
 }
 
 func kubeClient() addonv1alpha1.RegistrationConfig {

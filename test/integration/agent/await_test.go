@@ -62,6 +62,19 @@ func never(t *testing.T, d time.Duration, f func() bool, message string) {
 	}
 }
 
+// calms waits until look returns the same text for d: what was under way when the caller asked may
+// still come.
+func calms(t *testing.T, d time.Duration, look func() string, message string) {
+	t.Helper()
+	last, since := look(), time.Now()
+	await(t, func() bool {
+		if now := look(); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > d
+	}, message)
+}
+
 // read repeats a read while the API server of a busy machine does not answer it properly.
 // It returns the object, or the error that there is none.
 func read[T any](ctx context.Context, get func() (T, error)) (T, error) {

@@ -149,12 +149,26 @@ func TestHubThatDoesNotKnowTheCertificateIsTold(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := x509.MarshalECPrivateKey(key)
 	require.NoError(t, err)
-	s.setCertificate(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
-	s.degraded(t, refused, "the hub does not know the credential")
-	s.degraded(t, refused, "The hub has refused the agent since")
-
+	harm := func() {
+		s.setCertificate(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
+		s.degraded(t, refused, "the hub does not know the credential")
+	}
+	harm()
 	s.setCertificate(t, kept["tls.crt"], kept["tls.key"])
 	s.degraded(t, fine, "")
+	require.Len(t, h.requestsOf(t, "unknown"), 1, "nothing is asked for after a moment")
+
+	// It stays so: the agent asks for another certificate with its bootstrap kubeconfig.
+	harm()
+	next := h.awaitRequest(t, "unknown", h.known(t, "unknown")...)
+	checkRequest(t, next, "unknown", string(kept["agent-name"]))
+	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigError", "the hub does not know the certificate any more")
+	h.approve(t, next.GetName())
+	s.degraded(t, fine, "")
+	checkNames(t, s, "unknown", string(kept["agent-name"]))
+	h.condition(t, "unknown", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	h.awaitCondition(t, "unknown", clusterv1.ConditionAvailable, metav1.ConditionTrue)
+	require.Len(t, h.requestsOf(t, "unknown"), 2)
 	require.True(t, a.running())
 }
 

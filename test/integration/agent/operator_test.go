@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -154,17 +155,23 @@ func (o *operated) setSecret(t *testing.T, name string, data map[string][]byte) 
 // on one cluster for all cases.
 func TestAnOperatorServesEveryKlusterlet(t *testing.T) {
 	t.Parallel()
-	h, s := newHub(t), newSpoke(t)
+	h, s, managed := newHub(t), newSpoke(t), newSpoke(t)
 	objects, err := operator.Objects("registry.example/ocm-agent:test")
 	require.NoError(t, err)
 	for _, u := range objects {
 		apply(t, s.client, u)
 	}
+	installItself(t, newOperated(s, h, "itself"))
 	process := s.startIn(t, operatorv1.NamespaceOperator, operator.ServiceAccount, t.TempDir(), "operator")
 	await(t, func() bool {
 		_, err := s.client.Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 		return err == nil
 	})
+	// It needs the namespace of add-ons on the managed cluster while the others come and go.
+	stays := newHosted(s, managed, h, "hosted-stays")
+	stays.createIn(t, "SingletonHosted")
+	stays.open(t)
+	stays.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
 	t.Run("cases", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *operated){
 			"parts":      testParts,
@@ -173,10 +180,11 @@ func TestAnOperatorServesEveryKlusterlet(t *testing.T) {
 			"repair":     testRepair,
 			"switch":     testSwitch,
 			"moves":      testMoves,
+			"policies":   testPolicies,
 			"no-name":    testWithoutName,
 			"refused":    testRefused,
+			"specs":      testSpecs,
 			"itself":     testServesItself,
-			"pull":       testPullSecrets,
 			"joins":      testJoins,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -184,8 +192,23 @@ func TestAnOperatorServesEveryKlusterlet(t *testing.T) {
 				test(t, newOperated(s, h, name))
 			})
 		}
+		for name, test := range map[string]func(*testing.T, *hosted){
+			"hosted-joins":   testHosted,
+			"hosted-broken":  testHostedBroken,
+			"hosted-no-key":  testHostedWithoutAccess,
+			"hosted-refused": testHostedRefused,
+			"hosted-parts":   testHostedParts,
+			"hosted-returns": testHostedReturns,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, newHosted(s, managed, h, name))
+			})
+		}
 	})
-	testDeletedTogether(t, s)
+	// It replaces the pods of all agents.
+	testPullSecrets(t, newOperated(s, h, "pull"))
+	testDeletedTogether(t, s, managed)
 	require.True(t, process.running())
 }
 
@@ -197,22 +220,9 @@ func testParts(t *testing.T, o *operated) {
 	o.awaitCondition(t, operatorv1.ConditionAvailable, metav1.ConditionFalse, operatorv1.ReasonNoAvailablePods)
 	o.awaitCondition(t, operatorv1.ConditionRegistrationDesiredDegraded, metav1.ConditionTrue, operatorv1.ReasonUnavailablePods)
 	o.awaitCondition(t, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional)
-	counts := map[string]int{}
-	for _, gvr := range []schema.GroupVersionResource{
-		namespaces, accounts, deployments, clusterRoles,
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-	} {
-		list, err := o.client.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByKlusterlet + "=" + o.name})
-		require.NoError(t, err)
-		counts[gvr.Resource] = len(slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool {
-			return u.GetName() == operatorv1.NamespaceAgentAddOn
-		}))
-	}
 	require.Equal(t, map[string]int{
-		"namespaces": 1, "serviceaccounts": 2, "deployments": 2, "clusterroles": 5, "clusterrolebindings": 7, "roles": 2, "rolebindings": 2,
-	}, counts)
+		"namespaces": 1, "serviceaccounts": 2, "deployments": 2, "clusterroles": 6, "clusterrolebindings": 8, "roles": 2, "rolebindings": 2,
+	}, countLabelled(t, o.spoke, o.name))
 	d := o.deployment(t, "-registration-agent")
 	c := d.Spec.Template.Spec.Containers[0]
 	require.Equal(t, "registry.example/ocm-agent:test", c.Image)
@@ -238,6 +248,26 @@ func testParts(t *testing.T, o *operated) {
 	require.NotNil(t, work, "what works applied stays")
 	require.Empty(t, work.GetFinalizers())
 	require.NotNil(t, o.live(t, definitions, "", "appliedmanifestworks.work.open-cluster-management.io"))
+}
+
+// countLabelled counts the objects of a cluster with the label of a Klusterlet, without the
+// namespace of add-ons.
+func countLabelled(t *testing.T, s *spoke, klusterlet string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, gvr := range []schema.GroupVersionResource{
+		namespaces, accounts, deployments, clusterRoles,
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	} {
+		list, err := s.client.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByKlusterlet + "=" + klusterlet})
+		require.NoError(t, err)
+		counts[gvr.Resource] = len(slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool {
+			return u.GetName() == operatorv1.NamespaceAgentAddOn
+		}))
+	}
+	return counts
 }
 
 // testConnection: the conditions follow the secrets, and so do the replicas of works.
@@ -268,11 +298,7 @@ func testConnection(t *testing.T, o *operated) {
 func (h *hub) master(t *testing.T) []byte {
 	t.Helper()
 	cfg := h.As(t, "default", "operated-master")
-	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "operated-master"},
-		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "operated-master", "namespace": "default"}},
-	}})
+	grantAll(t, h.client)
 	raw, err := h.endpoint("hub").WithToken(cfg.BearerToken)
 	require.NoError(t, err)
 	return raw
@@ -285,7 +311,7 @@ func testSettings(t *testing.T, o *operated) {
 		"registrationImagePullSpec":"quay.io/open-cluster-management/registration:latest","workImagePullSpec":"mine/work:1",
 		"resourceRequirement":{"type":"ResourceRequirement","resourceRequirements":{"requests":{"cpu":"7m"}}},
 		"registrationConfiguration":{"clientCertExpirationSeconds":3600,
-			"featureGates":[{"feature":"ClusterClaim","mode":"Disable"},{"feature":"Walk","mode":"Enable"}],
+			"featureGates":[{"feature":"ClusterClaim","mode":"Disable"},{"feature":"ClusterProperty","mode":"Enable"},{"feature":"Walk","mode":"Enable"}],
 			"clusterAnnotations":{"agent.open-cluster-management.io/b":"2","agent.open-cluster-management.io/a":"1","x":"y"},
 			"clusterClaimConfiguration":{"maxCustomClusterClaims":5,"reservedClusterClaimSuffixes":["s.io"]}},
 		"workConfiguration":{"kubeAPIQPS":3,"hubKubeAPIBurst":9,"statusSyncInterval":"30s",
@@ -309,7 +335,7 @@ func testSettings(t *testing.T, o *operated) {
 		"--spoke-external-server-urls=https://one,https://two", "--client-cert-expiration-seconds=3600",
 		"--cluster-annotations=agent.open-cluster-management.io/a=1,agent.open-cluster-management.io/b=2",
 		"--max-custom-cluster-claims=5", "--reserved-cluster-claim-suffixes=s.io", "--feature-gates=ClusterClaim=false",
-		"--kube-api-qps=50", "--kube-api-burst=100",
+		"--feature-gates=ClusterProperty=true", "--kube-api-qps=50", "--kube-api-burst=100",
 	}, both["-registration-agent"].Spec.Template.Spec.Containers[0].Args)
 	work := both["-work-agent"].Spec.Template.Spec.Containers[0]
 	require.Equal(t, "mine/work:1", work.Image)
@@ -318,6 +344,7 @@ func testSettings(t *testing.T, o *operated) {
 		"--status-sync-interval=30s", "--hub-kube-api-qps=50", "--hub-kube-api-burst=9",
 		"--feature-gates=RawFeedbackJsonString=true", "--kube-api-qps=3", "--kube-api-burst=100",
 	}, work.Args[6:])
+	await(t, func() bool { return o.live(t, definitions, "", "clusterproperties.about.k8s.io") != nil }, "the API of a third party")
 	gates := o.awaitCondition(t, operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting)
 	require.Contains(t, gates.Message, "Walk")
 	o.patch(t, klusterlets, "", o.name, `{"spec":{"registrationConfiguration":null,"hubApiServerHostAlias":null,"nodePlacement":null}}`)
@@ -361,6 +388,42 @@ func testRepair(t *testing.T, o *operated) {
 		o.remove(t, at.gvr, at.namespace, at.name)
 		await(t, func() bool { u := o.live(t, at.gvr, at.namespace, at.name); return u != nil && u.GetUID() != old }, "%s is back", at.name)
 	}
+}
+
+// testPolicies: the gate's policies come, are put back and go with it; they know where the hub is.
+func testPolicies(t *testing.T, o *operated) {
+	policies := schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+	gate := func(mode string) string {
+		return `{"registrationConfiguration":{"featureGates":[{"feature":"NetworkPolicies","mode":"` + mode + `"}]}}`
+	}
+	count := func() int {
+		list, err := o.client.Resource(policies).Namespace(o.namespace).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+	o.create(t, gate("Enable"))
+	o.awaitCondition(t, "SpecSupported", metav1.ConditionTrue, "AllFieldsSupported")
+	await(t, func() bool { return count() == 3 })
+	for _, name := range []string{"allow-dns-and-api", "klusterlet-agent", "default-deny-all"} {
+		spec := o.live(t, policies, o.namespace, name).Object["spec"]
+		o.patch(t, policies, o.namespace, name, `{"spec":{"podSelector":{"matchLabels":{"x":"y"}},"egress":[{}],"ingress":[{}]}}`)
+		await(t, func() bool { return reflect.DeepEqual(spec, o.live(t, policies, o.namespace, name).Object["spec"]) }, "%s is as before", name)
+		o.remove(t, policies, o.namespace, name)
+		await(t, func() bool { return o.live(t, policies, o.namespace, name) != nil }, "%s is back", name)
+	}
+	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), o.client, klusterlets, "", o.name)
+	require.NoError(t, err)
+	require.Contains(t, k.Status.RelatedResources, operatorv1.RelatedResourceMeta{
+		Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies", Namespace: o.namespace, Name: "default-deny-all",
+	})
+	o.patch(t, klusterlets, "", o.name, `{"spec":`+gate("Disable")+`}`)
+	await(t, func() bool { return count() == 0 })
+	o.patch(t, klusterlets, "", o.name, `{"spec":`+gate("Enable")+`}`)
+	await(t, func() bool { return count() == 3 })
+	o.remove(t, klusterlets, "", o.name)
+	await(t, func() bool {
+		return o.live(t, klusterlets, "", o.name) == nil && o.live(t, namespaces, "", o.namespace) == nil
+	})
 }
 
 // testSwitch: the other mode's Deployments go once the new ones are available.
@@ -437,8 +500,10 @@ func testRefused(t *testing.T, o *operated) {
 	o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
 }
 
-// testServesItself: a Klusterlet with a process of its own is left alone, until that is gone.
-func testServesItself(t *testing.T, o *operated) {
+// installItself applies a Deployment that runs a process of its own for the Klusterlet. It is there
+// before the operator is, which watches Klusterlets apart from Deployments.
+func installItself(t *testing.T, o *operated) {
+	t.Helper()
 	apply(t, o.client, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.namespace},
 	}})
@@ -450,6 +515,10 @@ func testServesItself(t *testing.T, o *operated) {
 			"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i", "args": []any{"run", "--klusterlet=" + o.name}}}},
 		}},
 	}})
+}
+
+// testServesItself: a Klusterlet with a process of its own is left alone, until that is gone.
+func testServesItself(t *testing.T, o *operated) {
 	o.create(t, `{"deployOption":{"mode":"Singleton"}}`)
 	never(t, time.Second, func() bool {
 		return len(o.live(t, klusterlets, "", o.name).GetFinalizers()) > 0 || o.deployment(t, "-agent") != nil
@@ -478,6 +547,7 @@ func testPullSecrets(t *testing.T, o *operated) {
 	o.awaitDeployment(t, "-agent", func(d *appsv1.Deployment) bool {
 		return slices.Equal(d.Spec.Template.Spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: operatorv1.SecretImagePull}})
 	})
+	testLimits(t, o)
 	o.remove(t, secrets, operatorv1.NamespaceOperator, operatorv1.SecretImagePull)
 	for _, name := range copies {
 		await(t, func() bool { return o.secretIn(t.Context(), name, operatorv1.SecretImagePull) == nil }, "the secret is gone from %s", name)
@@ -485,9 +555,53 @@ func testPullSecrets(t *testing.T, o *operated) {
 	require.Equal(t, map[string][]byte{"mine": []byte("x")}, o.secretIn(t.Context(), "pull-foreign", operatorv1.SecretImagePull))
 }
 
+// testLimits: the ConfigMap beside the operator limits the connections of agents, and add-ons find a
+// copy where they run.
+func testLimits(t *testing.T, o *operated) {
+	t.Helper()
+	const name = "ocm-tls-profile"
+	write := func(namespace, version string) {
+		apply(t, o.client, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": namespace, "name": name}, "data": map[string]any{"minTLSVersion": version},
+		}})
+	}
+	flag := func(want string) func(*appsv1.Deployment) bool {
+		return func(d *appsv1.Deployment) bool {
+			args := d.Spec.Template.Spec.Containers[0].Args
+			i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--tls-min-version") })
+			return want == "" && i < 0 || want != "" && i >= 0 && args[i] == "--tls-min-version="+want
+		}
+	}
+	said := func(namespace string) string {
+		u := o.live(t, configmaps, namespace, name)
+		if u == nil {
+			return ""
+		}
+		version, _, _ := unstructured.NestedString(u.Object, "data", "minTLSVersion")
+		return version
+	}
+	write("pull-foreign", "mine")
+	for _, version := range []string{"VersionTLS13", "VersionTLS12"} {
+		write(operatorv1.NamespaceOperator, version)
+		o.awaitDeployment(t, "-agent", flag(version))
+		for _, namespace := range []string{operatorv1.NamespaceAgentAddOn, "pull-labelled"} {
+			await(t, func() bool { return said(namespace) == version }, "%s in %s: %q", version, namespace, func() any { return said(namespace) })
+		}
+	}
+	require.Empty(t, said("default"), "nobody asked for it there")
+	write(operatorv1.NamespaceOperator, "1.4")
+	c := o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed)
+	require.Contains(t, c.Message, `TLS version "1.4"`)
+	require.True(t, flag("VersionTLS12")(o.deployment(t, "-agent")), "what runs stays as it is")
+	o.remove(t, configmaps, operatorv1.NamespaceOperator, name)
+	o.awaitDeployment(t, "-agent", flag(""))
+	await(t, func() bool { return said(operatorv1.NamespaceAgentAddOn)+said("pull-labelled") == "" }, "the copies are gone")
+	require.Equal(t, "mine", said("pull-foreign"))
+}
+
 // start runs the process of a Deployment as its pod would: with its arguments, its account and the
 // secrets that it mounts.
-func (o *operated) start(t *testing.T, suffix string) {
+func (o *operated) start(t *testing.T, suffix string) *agent {
 	t.Helper()
 	d := o.deployment(t, suffix)
 	pod, dir := d.Spec.Template.Spec, t.TempDir()
@@ -498,7 +612,7 @@ func (o *operated) start(t *testing.T, suffix string) {
 			}
 		}
 	}
-	o.startIn(t, o.namespace, pod.ServiceAccountName, dir, pod.Containers[0].Args...)
+	return o.startIn(t, o.namespace, pod.ServiceAccountName, dir, pod.Containers[0].Args...)
 }
 
 // testJoins: the processes of the Deployments join the hub and apply works.
@@ -518,7 +632,7 @@ func testJoins(t *testing.T, o *operated) {
 }
 
 // testDeletedTogether: Klusterlets that are deleted at the same time leave nothing behind.
-func testDeletedTogether(t *testing.T, s *spoke) {
+func testDeletedTogether(t *testing.T, s, managed *spoke) {
 	list, err := s.client.Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Greater(t, len(list.Items), 3)
@@ -526,6 +640,10 @@ func testDeletedTogether(t *testing.T, s *spoke) {
 	s.awaitGone(t)
 	o := &operated{spoke: s}
 	require.Nil(t, o.live(t, namespaces, "", operatorv1.NamespaceAgentAddOn))
+	there := &operated{spoke: managed}
+	for _, name := range []string{"hosted-refused", "hosted-parts", "hosted-stays"} {
+		await(t, func() bool { return there.live(t, namespaces, "", "open-cluster-management-"+name) == nil })
+	}
 	require.NotNil(t, o.live(t, definitions, "", "klusterlets.operator.open-cluster-management.io"), "the operator needs it")
 }
 

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,7 @@ func TestAcceptApprovesExactlyWhatItTrusts(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
 	client := asHub(t, hub)
-	require.Contains(t, run(t, "hub", "status", "--context", hub.Name).out, "12 of 13 webhooks do not answer", "this hub has no process")
+	require.Contains(t, run(t, "hub", "status", "--context", hub.Name).out, "14 of 15 webhooks do not answer", "this hub has no process")
 	found := run(t, "check", "--context", hub.Name)
 	for _, hook := range []string{"managedclustermutators", "managedclustervalidators", "managedclustersetvalidators", "managedclustersetbindingvalidators",
 		"placementvalidators", "manifestworkvalidators", "manifestworkreplicasetvalidators"} {
@@ -120,6 +121,33 @@ func TestAcceptApprovesExactlyWhatItTrusts(t *testing.T) {
 		csr := ask(t, token, "denied", "agent")
 		require.Zero(t, run(t, "accept", "denied", "--deny", "--context", "hub").code)
 		require.Equal(t, "Denied", answer(t, client, csr))
+	})
+	t.Run("nothing waits of a cluster that is denied before it was accepted", func(t *testing.T) {
+		for name, senders := range map[string][]string{"refused": {"agent", "other"}, "quiet": nil} {
+			registers(t, client, name, false)
+			require.Equal(t, "OCM0301", looked(t, "cluster", name, "--context", "hub")["OCM0301"].Code)
+			var asked []string
+			for _, agent := range senders {
+				asked = append(asked, ask(t, token, name, agent))
+			}
+			got := run(t, "cluster", "deny", name, "--context", "hub", "--yes")
+			require.Zero(t, got.code)
+			require.Contains(t, got.out, fmt.Sprintf("managedcluster/%s denied: it was not accepted; %d certificate request", name, len(asked)))
+			for _, csr := range asked {
+				require.Equal(t, "Denied", answer(t, client, csr))
+			}
+			require.False(t, isAccepted(t, client, name))
+			found := looked(t, "cluster", name, "--context", "hub")
+			require.NotContains(t, found, "OCM0301")
+			require.Contains(t, found, "OCM0306")
+			require.Regexp(t, name+` +Denied`, run(t, "cluster", "list", "--context", "hub").out)
+			require.Contains(t, run(t, "cluster", "deny", name, "--context", "hub", "--yes").out, "managedcluster/"+name+" unchanged")
+		}
+		require.NotContains(t, run(t, "accept", "--all-pending", "--context", "hub", "--dry-run").out, "refused")
+		// It may ask again, and be accepted.
+		ask(t, token, "quiet", "agent")
+		require.Zero(t, run(t, "accept", "quiet", "--context", "hub").code)
+		require.True(t, isAccepted(t, client, "quiet"))
 	})
 	t.Run("one of two fails", func(t *testing.T) {
 		got := run(t, "accept", "good", "nobody", "--context", "hub")

@@ -58,8 +58,8 @@ func TestTheExampleAddOn(t *testing.T) {
 	small := regexp.MustCompile("(?ms)^```yaml\n(# small.yaml\n.*?)^```$").FindSubmatch(guide)
 	require.NotNil(t, small)
 	e := &example{program: harness.Program(t, "examples/helloworld-addon")}
-	e.hub = harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
-	e.c1 = harness.WithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
+	e.hub = harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
+	e.c1 = harness.FreshWithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
 	kubeconfig(t, e.hub, e.c1)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "small.yaml"), small[1], 0o600))
@@ -109,15 +109,12 @@ func (e *example) apply(t *testing.T, file []byte) {
 // until waits until wrong returns nil, for two minutes at most.
 func until(t *testing.T, wrong func() error) {
 	t.Helper()
-	tick, end := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
-	defer tick.Stop()
-	for err := wrong(); err != nil; err = wrong() {
-		select {
-		case <-tick.C:
-		case <-end:
-			require.NoError(t, err)
-		}
-	}
+	var err error
+	harness.Until(2*time.Minute, func() bool {
+		err = wrong()
+		return err == nil
+	})
+	require.NoError(t, err)
 }
 
 // absent waits until the object does not exist.

@@ -32,8 +32,8 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	deploy, err := os.ReadFile("../../../examples/helloworld-addon/deploy.yaml")
 	require.NoError(t, err)
 	e := &example{program: harness.Program(t, "examples/helloworld-addon")}
-	e.hub = harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
-	e.c1 = harness.WithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
+	e.hub = harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
+	e.c1 = harness.FreshWithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
 	kubeconfig(t, e.hub, e.c1)
 	require.Zero(t, run(t, "hub", "init", "--addon-rights", "narrow", "--context", "hub", "--timeout", "120s").code)
 	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s").code)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -36,7 +37,7 @@ func TestTheBackUpGuide(t *testing.T) {
 	agent := harness.Program(t, "controllers/ocm-agent")
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spokes := []*harness.Cluster{
-		harness.WithNode(t, "cluster1", map[string]string{"ocm-agent": agent}), harness.WithNode(t, "cluster2", map[string]string{"ocm-agent": agent}),
+		harness.FreshWithNode(t, "cluster1", map[string]string{"ocm-agent": agent}), harness.FreshWithNode(t, "cluster2", map[string]string{"ocm-agent": agent}),
 	}
 	kubeconfig(t, hub, spokes[0], spokes[1])
 	file := filepath.Join(t.TempDir(), "hub.jsonl")
@@ -146,7 +147,8 @@ func isAvailable(t *testing.T, hub *harness.Cluster, cluster string) error {
 }
 
 // hubObjects are what a small hub has: each owner comes before what it owns, except that the add-on
-// of the cluster is restored before its ClusterManagementAddOn. An application owns the work.
+// of the cluster is restored before its ClusterManagementAddOn. An add-on owns the work, and a ConfigMap,
+// which no backup holds, the ManifestWorkReplicaSet.
 const hubObjects = `
 {apiVersion: v1, kind: Namespace, metadata: {name: c1, labels: {open-cluster-management.io/cluster-name: c1}}}
 ---
@@ -172,18 +174,35 @@ const hubObjects = `
 {apiVersion: addon.open-cluster-management.io/v1alpha1, kind: ManagedClusterAddOn, metadata: {name: a, namespace: c1, OWNER: ClusterManagementAddOn}, spec: {},
   status: {namespace: agents}}
 ---
+{apiVersion: authentication.open-cluster-management.io/v1beta1, kind: ManagedServiceAccount, metadata: {name: reader, namespace: c1}, spec: {rotation: {}}}
+---
+{apiVersion: rbac.open-cluster-management.io/v1alpha1, kind: ClusterPermission, metadata: {name: readers, namespace: c1},
+  spec: {clusterRole: {rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}, clusterRoleBinding: {subject: {kind: User, name: ann}}}}
+---
 {apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: w, namespace: c1, OWNER: ManagedClusterAddOn},
   spec: {workload: {manifests: [{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: default}, stringData: {a: b}}]}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: left, namespace: apps}}
 ---
 {apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {name: s, namespace: apps, OWNER: ConfigMap},
   spec: {placementRefs: [{name: p}], manifestWorkTemplate: {workload: {manifests: []}}}}
 `
 
+// optional installs the kinds that a hub has only while their gates are on.
+func optional(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	for _, name := range []string{crd.ManagedServiceAccounts, crd.ClusterPermissions} {
+		u, err := crd.Any(name)
+		require.NoError(t, err)
+		_, err = client.Resource(definitions).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+}
+
 // small creates hubObjects, with the UIDs of their owners.
 func small(t *testing.T, client dynamic.Interface) {
 	t.Helper()
-	owners := map[string]*unstructured.Unstructured{"ConfigMap": object("v1", "ConfigMap", "", "gone", map[string]any{"metadata": map[string]any{"uid": "u"}})}
-	owners["ConfigMap"].SetUID("u")
+	owners := map[string]*unstructured.Unstructured{}
 	for _, document := range strings.Split(hubObjects, "---\n") {
 		u := &unstructured.Unstructured{}
 		require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
@@ -223,6 +242,7 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 			[]byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/ocm-hub:`+version+`"}]`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
+	optional(t, source)
 	small(t, source)
 	deployed(source, "v1.0.0")
 	saved := run(t, "hub", "backup", file, "--context", "hub", "--include-secrets", "apps/login")
@@ -247,18 +267,27 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	deployed(target, "v0.9.0")
 	restores(6, "the hub is older than the backup", file)
 	deployed(target, "v1.0.1")
+	restores(6, "--feature-gates ManagedServiceAccount=true,ClusterPermission=true --context second", file)
+	optional(t, target)
 	there := object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "there", nil)
 	_, err = target.Resource(clusters).Create(t.Context(), there, metav1.CreateOptions{})
 	require.NoError(t, err)
-	restores(6, "it has ManagedCluster there", file)
+	until(t, func() error { // a kind is served a moment after its definition is there
+		if got := run(t, "hub", "restore", "--context", "second", file); got.code != 6 || !strings.Contains(got.err, "it has ManagedCluster there") {
+			return errors.New(got.err)
+		}
+		return nil
+	})
 	restores(0, "ManagedCluster", file, "--merge", "--dry-run")
 	require.NoError(t, target.Resource(clusters).Delete(t.Context(), "there", metav1.DeleteOptions{}))
+
+	triesFirst(t, target, file)
 
 	// Clusters have not returned: placements keep what they had selected. The first run
 	// writes everything, so that the deadline of the second ends only its wait.
 	restores(0, "1 placement keeps what it selected", file, "--wait=false")
 	isHeld(t, target)
-	restores(4, "c1 have not returned", file, "--timeout", "10s")
+	runsOut(t, "", "c1 have not returned", "hub", "restore", "--context", "second", file)
 	isHeld(t, target)
 	restores(6, "the restore of another backup is not finished", other)
 
@@ -272,6 +301,39 @@ func TestARestoreIsRepeatedAndRefused(t *testing.T) {
 	require.Empty(t, placement.GetAnnotations())
 	restores(0, "(unchanged)", file)
 	restores(6, "is not empty", other)
+}
+
+// triesFirst restores in a dry run on the server: while a namespace is being deleted, which refuses
+// new objects, and when it has gone.
+func triesFirst(t *testing.T, target dynamic.Interface, file string) {
+	t.Helper()
+	apps := object("v1", "Namespace", "", "apps", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/held"}}})
+	_, err := target.Resource(namespaces).Create(t.Context(), apps, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, target.Resource(namespaces).Delete(t.Context(), "apps", metav1.DeleteOptions{}))
+	tries := func() (code int, text string) {
+		got := run(t, "hub", "restore", "--context", "second", file, "--dry-run=server")
+		return got.code, got.out + got.err
+	}
+	until(t, func() error { // admission caches namespaces
+		if code, text := tries(); code != 6 || !strings.Contains(text, "would refuse 4 objects") || !strings.Contains(text, "is being terminated") {
+			return fmt.Errorf("%d: %s", code, text)
+		}
+		return nil
+	})
+	_, err = target.Resource(namespaces).Patch(t.Context(), "apps", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	until(t, func() error {
+		if _, err := target.Resource(namespaces).Get(t.Context(), "apps", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("namespace apps has not gone: %w", err)
+		}
+		return nil
+	})
+	code, text := tries()
+	require.Zero(t, code, text)
+	require.Contains(t, text, "8 objects are not checked")
+	_, err = target.Resource(clusters).Get(t.Context(), "c1", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a dry run writes nothing: %v", err)
 }
 
 // isHeld requires that everything of hubObjects is there, and that the placement is frozen.
@@ -291,6 +353,8 @@ func isHeld(t *testing.T, client dynamic.Interface) {
 	require.NotContains(t, cluster.Object, "status", "its agent reports it again")
 	require.Equal(t, false, get(clusters, "", "c2").Object["spec"].(map[string]any)["hubAcceptsClient"])
 	require.Equal(t, "web", get(namespaces, "", "apps").GetLabels()["team"])
+	get(fleet.ManagedAccounts, "c1", "reader")
+	get(fleet.ClusterPermissions, "c1", "readers")
 	require.NotEmpty(t, get(secrets, "apps", "login").Object["data"])
 	_, err := client.Resource(secrets).Namespace("apps").Get(t.Context(), "other", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))

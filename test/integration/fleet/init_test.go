@@ -21,7 +21,7 @@ import (
 
 func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	t.Parallel()
-	hub, other := harness.ControlPlane(t, "hub"), harness.ControlPlane(t, "other")
+	hub, other := harness.Fresh(t, "hub"), harness.Fresh(t, "other")
 	kubeconfig(t, other, hub)
 
 	dry := run(t, "hub", "init", "--context", "hub", "--dry-run")
@@ -43,13 +43,12 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	diff := run(t, "hub", "init", "--context", "hub", "--diff")
 	require.Zero(t, diff.code, "nothing differs")
 
-	timeout := run(t, "hub", "init", "--context", "hub", "--timeout", "3")
-	require.Equal(t, 4, timeout.code)
-	require.Contains(t, timeout.err, "timed out after 3s waiting for deployment/cluster-manager")
+	timeout := runsOut(t, "", "timed out after %s waiting for deployment/cluster-manager", "hub", "init", "--context", "hub")
 	require.Contains(t, timeout.err, "cause: ")
 	require.Contains(t, timeout.err, "fix: ")
 
 	foreignParts(t, hub)
+	placed(t, hub)
 	early := noNode(t, hub)
 	require.Equal(t, 1, early.code, "it does not wait for what does not come")
 	require.Contains(t, early.err, "0/1 nodes are available")
@@ -79,6 +78,32 @@ func foreignParts(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, d.Spec.Template.Spec.Containers[0].Image, "ocm-hub")
 	require.EqualValues(t, 1, *d.Spec.Replicas)
 	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "unchanged")
+}
+
+// placed declares where the one pod of the hub runs, and what it requests: hub init makes its
+// Deployment follow, both ways.
+func placed(t *testing.T, hub *harness.Cluster) {
+	init := func(spec string) (string, appsv1.Deployment) {
+		_, err := hub.Dynamic(t).Resource(clusterManagers).Patch(t.Context(), "cluster-manager", types.MergePatchType, []byte(spec), metav1.PatchOptions{})
+		require.NoError(t, err)
+		done := run(t, "hub", "init", "--context", "hub", "--wait=false")
+		require.Zero(t, done.code)
+		u, err := hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management").Get(t.Context(), "cluster-manager", metav1.GetOptions{})
+		require.NoError(t, err)
+		d, err := typed.FromUnstructured[appsv1.Deployment](u)
+		require.NoError(t, err)
+		return done.out, *d
+	}
+	out, d := init(`{"spec":{"nodePlacement":{"nodeSelector":{"role":"infra"},"tolerations":[{"key":"infra","operator":"Exists"}]},
+		"resourceRequirement":{"type":"BestEffort"}}}`)
+	require.Contains(t, out, "configured")
+	require.Equal(t, map[string]string{"role": "infra"}, d.Spec.Template.Spec.NodeSelector)
+	require.Equal(t, "infra", d.Spec.Template.Spec.Tolerations[0].Key)
+	require.Empty(t, d.Spec.Template.Spec.Containers[0].Resources)
+	_, d = init(`{"spec":{"nodePlacement":null,"resourceRequirement":null}}`)
+	require.Empty(t, d.Spec.Template.Spec.NodeSelector)
+	require.Empty(t, d.Spec.Template.Spec.Tolerations)
+	require.NotEmpty(t, d.Spec.Template.Spec.Containers[0].Resources)
 }
 
 // upgrades moves the hub to another release as the guide says, and does not move it back.
@@ -116,23 +141,30 @@ func upgrades(t *testing.T, hub *harness.Cluster) {
 	require.Equal(t, "registry.example.org/ocm/ocm-hub:v0.2.0", image())
 }
 
-// noNode marks the hub's pod as a scheduler does that finds no node for it, and waits for
-// the hub.
+// noNode marks the hub's pods as a scheduler does that finds no node for them, once those of the
+// Deployment as it is now are there, and waits for the hub.
 func noNode(t *testing.T, hub *harness.Cluster) said {
-	api := hub.Dynamic(t).Resource(pods).Namespace("open-cluster-management")
-	require.Eventually(t, func() bool {
-		list, err := api.List(t.Context(), metav1.ListOptions{LabelSelector: "app=cluster-manager"})
+	const namespace = "open-cluster-management"
+	until(t, func() error {
+		d, err := typed.Get[appsv1.Deployment](t.Context(), hub.Dynamic(t), deployments, namespace, "cluster-manager")
 		require.NoError(t, err)
-		status := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
-			"message":"0/1 nodes are available","lastTransitionTime":%q}]}}`,
-			time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-		told := 0
-		for i := range list.Items {
-			if _, err := api.Patch(t.Context(), list.Items[i].GetName(), types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err == nil {
-				told++
-			}
+		if now := d.Status; now.ObservedGeneration != d.Generation || now.UpdatedReplicas != *d.Spec.Replicas {
+			return fmt.Errorf("the pods of generation %d are not all there: %+v", d.Generation, now)
 		}
-		return told > 0 && told == len(list.Items)
-	}, time.Minute, 100*time.Millisecond)
+		return nil
+	})
+	api := hub.Dynamic(t).Resource(pods).Namespace(namespace)
+	list, err := api.List(t.Context(), metav1.ListOptions{LabelSelector: "app=cluster-manager"})
+	require.NoError(t, err)
+	require.NotEmpty(t, list.Items)
+	status := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+		"message":"0/1 nodes are available","lastTransitionTime":%q}]}}`,
+		time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	for i := range list.Items {
+		if list.Items[i].GetDeletionTimestamp() == nil {
+			_, err := api.Patch(t.Context(), list.Items[i].GetName(), types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+			require.NoError(t, err)
+		}
+	}
 	return run(t, "hub", "init", "--context", "hub", "--timeout", "120s")
 }

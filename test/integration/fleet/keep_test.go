@@ -62,8 +62,8 @@ func running(t *testing.T, spoke *harness.Cluster) map[string]string {
 func TestLeavingLeavesWhatRuns(t *testing.T) {
 	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
-	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})
+	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
+	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
 	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}

@@ -130,8 +130,10 @@ func rolloutFault(t *testing.T, hub *harness.Cluster) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "all.yaml"), []byte(strings.ReplaceAll(agent, "namespace: agents", "namespace: nosuch")), 0o600))
 	require.Zero(t, run(t, "addon", "create", "rolls", "-f", folder, "--context", "hub").code)
+	// The second cluster has no agent, so its time runs out too: the deadline is long enough to see
+	// before that what the fix does.
 	patched(t, hub, registrations, "", "rolls", `{"spec":{"installStrategy":{"type":"Placements","placements":[{"namespace":"default","name":"both",`+
-		`"rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1,"progressDeadline":"1s"}}}]}}}`)
+		`"rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1,"progressDeadline":"10s"}}}]}}}`)
 	check := []string{"addon", "rolls", "--context", "hub"}
 	mended(t, "OCM0712", check...)
 

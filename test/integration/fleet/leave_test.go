@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,13 +19,14 @@ import (
 // not run, or its Klusterlet was deleted by hand.
 func TestLeavingWithoutAnAgent(t *testing.T) {
 	t.Parallel()
-	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
+	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)
 	before := inventory(t, spoke)
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
 	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
-	unjoin := []string{"unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout"}
+	leave := []string{"unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes"}
+	unjoin := append(slices.Clone(leave), "--timeout")
 
 	require.Zero(t, run(t, join...).code)
 	require.Zero(t, run(t, "accept", "cluster1", "--deny", "--context", "hub").code)
@@ -38,11 +40,9 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
-	}, 30*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 
-	stuck := run(t, append(unjoin, "3s")...)
-	require.Equal(t, 4, stuck.code)
-	require.Contains(t, stuck.err, "it does not run: deployment open-cluster-management-agent/klusterlet-agent is scaled to 0")
+	stuck := runsOut(t, "", "it does not run: deployment open-cluster-management-agent/klusterlet-agent is scaled to 0", leave...)
 	require.Contains(t, stuck.err, "kubectl ocm unjoin cluster1 --context spoke --hub-context hub --force")
 	forced := run(t, append(unjoin, "60s", "--force")...)
 	require.Zero(t, forced.code, "the hub still believes in the agent, and it is not waited for")
@@ -57,11 +57,9 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := spoke.Dynamic(t).Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 		return err != nil || len(list.Items) == 0
-	}, 30*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 	require.Zero(t, run(t, append(unjoin, "60s")...).code)
-	after := inventory(t, spoke)
-	delete(after, "customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io")
-	require.Equal(t, before, after)
+	asBefore(t, spoke, before, "customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io")
 	require.Contains(t, run(t, append(unjoin, "60s")...).out, "unchanged")
 
 	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s", "-o", "json")

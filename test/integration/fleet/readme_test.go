@@ -39,7 +39,7 @@ var passing = []struct {
 	{regexp.MustCompile(`CSR (\w+)-[a-z0-9]+`), "CSR $1-RANDOM"},
 	{regexp.MustCompile(`version v\S+`), "version VERSION"},
 	{regexp.MustCompile(`\b\d+ objects`), "N objects"},
-	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)?(ms|s)\b`), "TIME"},
+	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)?(ms|s|m)\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+/\d+ +[\d.]+/[\d.]+[GMK]i\b`), "CPU MEMORY"},
 	{regexp.MustCompile(` {2,}`), " "},
 	{regexp.MustCompile(`(?m) +$`), ""},
@@ -82,6 +82,10 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	var transcript strings.Builder
 	for line := range strings.Lines(picture) {
 		line, command := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if strings.HasPrefix(line, "kubectl ocm cluster list ") {
+			// A cluster is available before its agent has read its nodes.
+			until(t, func() error { return counted(run(t, strings.Fields(line)[2:]...).out) })
+		}
 		if command {
 			transcript.WriteString(entered(t, folder, line))
 		}
@@ -110,6 +114,16 @@ func readme(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Empty(t, cmp.Diff(string(want), transcript.String()), "run: go test ./test/integration/fleet -run TestAFleetFromNothingAndBack -update")
 }
 
+// counted returns an error while the table shows a cluster without its CPU and memory.
+func counted(table string) error {
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "cluster") && !strings.Contains(lasting(line), "CPU MEMORY") {
+			return fmt.Errorf("its nodes are not known yet: %s", line)
+		}
+	}
+	return nil
+}
+
 // entered runs a command line of the page in a folder, which has to succeed, and returns it
 // with its visible output.
 func entered(t *testing.T, folder, line string) string {
@@ -133,16 +147,12 @@ func entered(t *testing.T, folder, line string) string {
 func fresh(t *testing.T, hub *harness.Cluster) {
 	t.Helper()
 	all := hub.Dynamic(t).Resource(namespaces)
-	for _, name := range []string{"cluster1", "cluster2", "prod1"} {
-		until(t, func() error {
-			err := all.Delete(t.Context(), name, metav1.DeleteOptions{})
-			switch {
-			case apierrors.IsNotFound(err):
-				return nil
-			case err == nil:
-				return fmt.Errorf("namespace %s is still there", name)
-			}
-			return err
-		})
+	left := []string{"cluster1", "cluster2", "prod1"}
+	for _, name := range left {
+		err := all.Delete(t.Context(), name, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
+	}
+	for _, name := range left {
+		absent(t, hub, namespaces, "", name)
 	}
 }

@@ -24,7 +24,7 @@ import (
 func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	t.Parallel()
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
 	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").code)

@@ -5,6 +5,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,22 @@ func runWith(t testing.TB, stdin string, words ...string) said {
 	code := app.Run(ctx, s, append([]string{"kubectl-ocm", "--kubeconfig", configOf(t)}, words...))
 	t.Logf("kubectl ocm %s\nexit %d\n%s%s", strings.Join(words, " "), code, out.String(), err.String())
 	return said{code, out.String(), err.String()}
+}
+
+// runsOut runs a command whose wait cannot end, and returns what it says when its time is over. The
+// time grows until the program says want, in which %s is the time: on a busy machine a short one is
+// over before the wait begins.
+func runsOut(t testing.TB, stdin, want string, words ...string) said {
+	t.Helper()
+	for limit := 2 * time.Second; ; limit *= 3 {
+		got := runWith(t, stdin, append(slices.Clone(words), "--timeout", limit.String())...)
+		require.Equal(t, 4, got.code)
+		text := strings.ReplaceAll(want, "%s", limit.String())
+		if limit > time.Minute || strings.Contains(got.err, text) {
+			require.Contains(t, got.err, text)
+			return got
+		}
+	}
 }
 
 // kubeconfigs holds the path of the kubeconfig of each test. It is not in the environment,
@@ -124,7 +141,7 @@ func paths(folder string, words []string) []string {
 }
 
 // asHub installs the API of a hub and the rights of hub init on a cluster, without the
-// hub process.
+// hub process, and waits until both are in effect.
 func asHub(t testing.TB, c *harness.Cluster) dynamic.Interface {
 	t.Helper()
 	client := c.Dynamic(t)
@@ -137,10 +154,51 @@ func asHub(t testing.TB, c *harness.Cluster) dynamic.Interface {
 			require.NoError(t, err)
 		}
 	}
-	require.Eventually(t, func() bool {
-		_, err := client.Resource(clusters).List(t.Context(), metav1.ListOptions{})
-		return err == nil
-	}, 30*time.Second, 100*time.Millisecond)
+	for _, kind := range kinds {
+		isServed(t, client, kind)
+	}
 	require.Zero(t, run(t, "hub", "init", "--context", c.Name, "--wait=false").code)
+	mayAsk(t, client, map[string]any{"user": "system:serviceaccount:open-cluster-management:agent-registration-bootstrap"})
+	mayAsk(t, client, map[string]any{"user": "system:bootstrap:abcdef", "groups": []any{"system:bootstrappers:managedcluster"}})
 	return client
+}
+
+// isServed waits until objects of a definition can be listed in each of its versions: an API server
+// serves a definition only some time after it is stored.
+func isServed(t testing.TB, client dynamic.Interface, definition *unstructured.Unstructured) {
+	t.Helper()
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	require.NotEmpty(t, versions, definition.GetName())
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		name, _ := fields["name"].(string)
+		if fields["served"] != true {
+			continue
+		}
+		api := client.Resource(schema.GroupVersionResource{Group: group, Version: name, Resource: plural})
+		var err error
+		served := harness.Until(time.Minute, func() bool {
+			_, err = api.List(t.Context(), metav1.ListOptions{Limit: 1})
+			return err == nil
+		})
+		require.True(t, served, "%s %s: %v", definition.GetName(), name, err)
+	}
+}
+
+// mayAsk waits until the holder of a join token may ask for a certificate: an API server learns of
+// new rights some time after they are stored.
+func mayAsk(t testing.TB, client dynamic.Interface, who map[string]any) {
+	t.Helper()
+	spec := map[string]any{"resourceAttributes": map[string]any{"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}}
+	maps.Copy(spec, who)
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}}
+	reviews := client.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
+	require.True(t, harness.Until(time.Minute, func() bool {
+		answer, err := reviews.Create(t.Context(), review.DeepCopy(), metav1.CreateOptions{})
+		require.NoError(t, err)
+		allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+		return allowed
+	}), "%v may not ask", who)
 }

@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,9 +45,10 @@ type splitHub struct {
 // TestASplitHub runs every component in its own pod with the token of its own ServiceAccount,
 // and switches the layout there and back while a cluster is joined.
 func TestASplitHub(t *testing.T) {
+	t.Parallel()
 	program := harness.Program(t, "controllers/ocm-hub")
-	s := &splitHub{hub: harness.WithNode(t, "hub", map[string]string{"ocm-hub": program})}
-	s.c1 = harness.WithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	s := &splitHub{hub: harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": program})}
+	s.c1 = harness.FreshWithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	var err error
 	s.kube, err = kubernetes.NewForConfig(s.hub.Config)
 	require.NoError(t, err)
@@ -68,16 +70,16 @@ func TestASplitHub(t *testing.T) {
 	t.Run("nothing is forbidden to any component", s.rights)
 	s.measure(t)
 	t.Run("gates add and remove components", s.gates)
+	t.Run("clusters of Cluster API are imported by the component of registration", s.imports)
 	t.Run("network policies come and go with their gate", s.policies)
 	t.Run("what others change is put back", s.drift)
+	t.Run("the limits of connections reach every component", s.limits)
 	t.Run("fields of the spec reach every component", s.fields)
 	t.Run("the layout is switched there and back", s.switched)
-	require.Zero(t, run(t, "check", "--context", "hub").code)
+	well(t, "--context", "hub")
 	require.Zero(t, run(t, "unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--force", "--timeout", "120s").code)
 	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s").code)
-	after := inventory(t, s.hub)
-	delete(after, "namespaces/c1")
-	require.Equal(t, before, after)
+	asBefore(t, s.hub, before, "namespaces/c1")
 }
 
 // fleet delivers one of each to the cluster.
@@ -152,6 +154,7 @@ func (s *splitHub) gates(t *testing.T) {
 	s.manager(t, `{"spec":{`+gate("workConfiguration", "ManifestWorkReplicaSet", "Enable")+`,`+gate("addOnManagerConfiguration", "AddonManagement", "Enable")+
 		`,`+gate("placementConfiguration", "PlacementDebugServer", "Disable")+`}}`)
 	require.True(t, harness.Until(time.Minute, has(true, true, false)))
+	require.True(t, harness.Until(time.Minute, func() bool { return len(s.status(t).RelatedResources) == related }))
 }
 
 // policies switches the gate NetworkPolicies, and edits and deletes what belongs to it.
@@ -275,8 +278,12 @@ func (s *splitHub) fields(t *testing.T) {
 		}
 	}
 	require.True(t, harness.Until(time.Minute, rendered(map[string]string{"no": "node"}, "example.com/placement:1")), "%v", &last)
-	copied, err := s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
-	require.NoError(t, err)
+	var copied *corev1.Secret
+	harness.Until(time.Minute, func() bool {
+		copied, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
+		return err == nil
+	})
+	require.NoError(t, err, "the pull secret is not copied")
 	require.Equal(t, pull.Data, copied.Data)
 	require.True(t, harness.Until(time.Minute, func() bool {
 		c := apimeta.FindStatusCondition(s.status(t).Conditions, operatorv1.ConditionProgressing)
@@ -285,8 +292,10 @@ func (s *splitHub) fields(t *testing.T) {
 	require.NoError(t, s.kube.CoreV1().Secrets(operatorv1.NamespaceOperator).Delete(ctx, pull.Name, metav1.DeleteOptions{}))
 	s.manager(t, `{"spec":{"nodePlacement":null,"placementImagePullSpec":"quay.io/open-cluster-management/placement:v9","resourceRequirement":null}}`)
 	require.True(t, harness.Until(time.Minute, rendered(nil, "ghcr.io/kubectl-ocm/ocm-hub:v0.0.0-dev")), "%v", &last)
-	_, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
-	require.True(t, apierrors.IsNotFound(err))
+	require.True(t, harness.Until(time.Minute, func() bool {
+		_, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}), "the copy of the pull secret stays: %v", &err)
 }
 
 // switched switches to the compact layout and back. Meanwhile admission always answers, and the
@@ -296,15 +305,16 @@ func (s *splitHub) switched(t *testing.T) {
 	defer cancel()
 	var wrong []string
 	watched := make(chan struct{})
+	client := s.hub.Dynamic(t)
 	go func() {
 		defer close(watched)
 		bad := object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "kube-asked", nil)
 		for ctx.Err() == nil {
-			_, err := s.hub.Dynamic(t).Resource(clusters).Create(ctx, bad, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, err := client.Resource(clusters).Create(ctx, bad, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if !apierrors.IsBadRequest(err) && ctx.Err() == nil {
 				wrong = append(wrong, fmt.Sprintf("admission: %v", err))
 			}
-			mc, err := typed.Get[clusterv1.ManagedCluster](ctx, s.hub.Dynamic(t), clusters, "", "c1")
+			mc, err := typed.Get[clusterv1.ManagedCluster](ctx, client, clusters, "", "c1")
 			if err == nil && !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionAvailable) {
 				wrong = append(wrong, fmt.Sprintf("availability: %+v", mc.Status.Conditions))
 			}
@@ -314,22 +324,48 @@ func (s *splitHub) switched(t *testing.T) {
 			}
 		}
 	}()
+	other := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{operatorv1.LabelCreatedByClusterManager: "cluster-manager"}},
+		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
+	}
+	_, err := s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Create(ctx, other, metav1.CreateOptions{})
+	require.NoError(t, err)
 	for _, layout := range []string{"compact", "split"} {
 		require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", layout, "--timeout", "150s").code)
 		split := layout == "split"
 		require.Equal(t, split, len(s.components(t)) > 0)
-		_, account := s.kube.CoreV1().ServiceAccounts(operatorv1.NamespaceHub).Get(ctx, "placement-controller-sa", metav1.GetOptions{})
-		_, role := s.kube.RbacV1().ClusterRoles().Get(ctx, "open-cluster-management:cluster-manager-placement:controller", metav1.GetOptions{})
-		_, operator := s.kube.RbacV1().ClusterRoles().Get(ctx, "cluster-manager-operator", metav1.GetOptions{})
-		_, policy := s.kube.NetworkingV1().NetworkPolicies(operatorv1.NamespaceHub).Get(ctx, "default-deny-all", metav1.GetOptions{})
-		for _, err := range []error{account, role, operator, policy} {
-			require.Equal(t, split, err == nil, "%s: %v", layout, err)
-		}
+		var gone map[string]bool
+		require.True(t, harness.Until(time.Minute, func() bool {
+			gone = s.goneOfLayout(t)
+			return maps.Equal(gone, map[string]bool{"account": !split, "role": !split, "operator": !split, "policy": !split, "policy of the one process": split})
+		}), "%s: %v", layout, &gone)
 		require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged")
 	}
+	harness.Until(time.Minute, func() bool {
+		_, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, other.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	require.True(t, apierrors.IsNotFound(err), "a copy of credentials that has another name: %v", err)
 	cancel()
 	<-watched
 	require.Empty(t, wrong)
+}
+
+// goneOfLayout looks for one object of each kind that belongs to one layout only. The operator
+// writes and removes them after the pods of the layout run.
+func (s *splitHub) goneOfLayout(t *testing.T) map[string]bool {
+	t.Helper()
+	ctx := t.Context()
+	_, account := s.kube.CoreV1().ServiceAccounts(operatorv1.NamespaceHub).Get(ctx, "placement-controller-sa", metav1.GetOptions{})
+	_, role := s.kube.RbacV1().ClusterRoles().Get(ctx, "open-cluster-management:cluster-manager-placement:controller", metav1.GetOptions{})
+	_, operator := s.kube.RbacV1().ClusterRoles().Get(ctx, "cluster-manager-operator", metav1.GetOptions{})
+	_, policy := s.kube.NetworkingV1().NetworkPolicies(operatorv1.NamespaceHub).Get(ctx, "default-deny-all", metav1.GetOptions{})
+	_, own := s.kube.NetworkingV1().NetworkPolicies(operatorv1.NamespaceOperator).Get(ctx, "cluster-manager-traffic", metav1.GetOptions{})
+	out := map[string]bool{}
+	for name, err := range map[string]error{"account": account, "role": role, "operator": operator, "policy": policy, "policy of the one process": own} {
+		out[name] = apierrors.IsNotFound(err)
+	}
+	return out
 }
 
 // components returns the names of the Deployments in the namespace of the components.

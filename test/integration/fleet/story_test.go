@@ -4,17 +4,22 @@ package fleet
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -29,8 +34,8 @@ var (
 func TestAFleetFromNothingAndBack(t *testing.T) {
 	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
-	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})
+	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
+	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
 	before := inventory(t, hub)
 	spokeBefore := inventory(t, spoke)
@@ -58,14 +63,13 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, run(t, "accept", "cluster1", "--context", "hub").out, "unchanged")
 	require.Contains(t, run(t, "cluster", "list", "--context", "hub", "-l", "env=prod").out, "Available")
 	recovers(t, hub, spoke, elsewhere)
+	moves(t, spoke)
 	sets(t)
-	whole := run(t, "check", "--context", "hub")
-	require.Zero(t, whole.code)
+	whole := well(t, "--context", "hub")
 	require.Contains(t, whole.out, "1 of 1 available")
 	require.Contains(t, whole.out, "12 kinds are served")
 	require.Empty(t, whole.err, "what webhooks say of the probes is not shown")
-	both := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub")
-	require.Zero(t, both.code)
+	both := well(t, "spoke", "--context", "spoke", "--hub-context", "hub")
 	for _, line := range []string{
 		"klusterlet-agent 1/1 ready",
 		"klusterlet/klusterlet of cluster cluster1 is well",
@@ -92,22 +96,22 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	gone := run(t, "unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout", "120s", "-o", "json")
 	require.Zero(t, gone.code)
 	require.True(t, json.Valid([]byte(gone.out)))
-	require.Equal(t, spokeBefore, inventory(t, spoke))
+	asBefore(t, spoke, spokeBefore)
 
 	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s").code)
-	after := inventory(t, hub)
-	delete(after, "namespaces/cluster1")
-	require.Equal(t, before, after)
+	asBefore(t, hub, before, "namespaces/cluster1")
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
 	readme(t, hub, spoke)
 }
 
 // edited does to a managed cluster what an upgrade by other tools does, and undoes it:
-// the cluster keeps its name throughout.
+// the cluster keeps its name throughout. It also edits where the pod of the agent may run, which the
+// repeated join puts into effect.
 func edited(t *testing.T, spoke *harness.Cluster) {
 	client := spoke.Dynamic(t)
 	_, err := client.Resource(klusterlets).Patch(
-		t.Context(), "klusterlet", types.MergePatchType, []byte(`{"spec":{"clusterName":"cluster2"}}`),
+		t.Context(), "klusterlet", types.MergePatchType,
+		[]byte(`{"spec":{"clusterName":"cluster2","nodePlacement":{"tolerations":[{"key":"infra","operator":"Exists"}]}}}`),
 		metav1.PatchOptions{FieldManager: "stranger"},
 	)
 	require.NoError(t, err)
@@ -125,7 +129,8 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.Contains(t, refused.err, `is joined as "cluster1", not as "cluster2"`)
 	require.Contains(t, refused.err, "kubectl ocm unjoin cluster1")
 	require.Eventually(t, func() bool {
-		return strings.Contains(run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out, "the agent is joined as cluster1 and keeps that name")
+		said := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out
+		return strings.Contains(said, "the agent is joined as cluster1 and keeps that name") && strings.Contains(said, "nodePlacement (the Deployment of the agent")
 	}, time.Minute, time.Second)
 	require.Equal(t, 6, run(t, "join", "cluster2", "--context", "spoke", "--hub-context", "hub").code)
 
@@ -135,11 +140,56 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.NoError(t, err)
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	require.Equal(t, "cluster1", name)
+	u, err = client.Resource(deployments).Namespace("open-cluster-management-agent").Get(t.Context(), "klusterlet-agent", metav1.GetOptions{})
+	require.NoError(t, err)
+	tolerations, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "tolerations")
+	require.Equal(t, []any{map[string]any{"key": "infra", "operator": "Exists"}}, tolerations)
 	_, err = client.Resource(clusterRoles).Get(t.Context(), former.GetName(), metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "a role of an earlier release is left: %v", err)
 	_, err = client.Resource(clusterRoles).Get(t.Context(), others.GetName(), metav1.GetOptions{})
 	require.NoError(t, err, "what others made is theirs")
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
+}
+
+// moves moves the agent to another release as the guide says, and does not move it back.
+func moves(t *testing.T, spoke *harness.Cluster) {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/guides/upgrade.md")
+	require.NoError(t, err)
+	var lines [][]string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "kubectl ocm join ") {
+			lines = append(lines, append(strings.Fields(line)[2:], "--version", "v0.2.0", "--timeout", "60s"))
+		}
+	}
+	require.Len(t, lines, 2)
+	agents := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management-agent")
+	image := func() string {
+		u, err := agents.Get(t.Context(), "klusterlet-agent", metav1.GetOptions{})
+		require.NoError(t, err)
+		d, err := typed.FromUnstructured[appsv1.Deployment](u)
+		require.NoError(t, err)
+		return d.Spec.Template.Spec.Containers[0].Image
+	}
+	before := image()
+	identity, declared := uids(t, spoke, secrets), uids(t, spoke, klusterlets)
+	require.Zero(t, run(t, lines[0]...).code)
+	require.Equal(t, before, image(), "a dry run changes nothing")
+	require.Contains(t, run(t, lines[1]...).out, "to v0.2.0 (configured)")
+	require.Equal(t, strings.Split(before, ":v")[0]+":v0.2.0", image())
+	require.Contains(t, run(t, lines[1]...).out, "from v0.2.0 to v0.2.0 (unchanged)")
+	require.Equal(t, identity, uids(t, spoke, secrets))
+	require.Equal(t, declared, uids(t, spoke, klusterlets))
+	for cause, words := range map[string]string{
+		"it has v0.2.0, and v0.1.9 is older": "join --upgrade --context spoke --version v0.1.9",
+		"is joined as cluster1, not as c2":   "join c2 --upgrade --context spoke --version v0.2.0",
+		"has no agent to upgrade":            "join --upgrade --context hub --version v0.2.0",
+	} {
+		refused := run(t, strings.Fields(words)...)
+		require.Equal(t, 6, refused.code)
+		require.Contains(t, refused.err, cause)
+	}
+	require.Equal(t, 2, run(t, "join", "--upgrade", "--accept", "--context", "spoke").code)
 }
 
 // recovers removes the agent's certificate while its lease is fresh; each of the two ways
@@ -157,9 +207,11 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 			func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") },
 			time.Minute, time.Second, "the agent does not ask",
 		)
-		unwell := run(t, "check", "--context", "hub")
-		require.Contains(t, unwell.out, "its agent asks for a new certificate and waits for an answer")
-		require.Contains(t, unwell.out, "kubectl ocm accept cluster1 --context hub")
+		require.Eventually(t, func() bool {
+			unwell := run(t, "check", "--context", "hub").out
+			return strings.Contains(unwell, "its agent asks for a new certificate and waits for an answer") &&
+				strings.Contains(unwell, "kubectl ocm accept cluster1 --context hub")
+		}, time.Minute, time.Second, "check does not tell that the agent asks")
 		require.Zero(t, run(t, strings.Fields(words)...).code, words)
 		// As long as it has the key, it restores a lost certificate on its own.
 		require.Eventually(t, func() bool {
@@ -202,6 +254,45 @@ func sets(t *testing.T) {
 	require.Regexp(t, `eu +env=prod,tier notin \(test\) +1 +1 +-`, listed)
 	require.Regexp(t, `other +clusterset=other +1 +1 +-`, listed)
 	require.Regexp(t, `global +<all> +1 +1 +-`, listed)
+}
+
+// well runs check until it finds nothing wrong, and returns what it says then. What an agent has
+// done before may still show: it reports the access to its hub only once it has tried it.
+func well(t *testing.T, words ...string) said {
+	t.Helper()
+	var got said
+	ended := harness.Until(2*time.Minute, func() bool {
+		got = run(t, append([]string{"check"}, words...)...)
+		return got.code == 0
+	})
+	require.True(t, ended, "check %s finds: %s%s", strings.Join(words, " "), got.out, got.err)
+	return got
+}
+
+// asBefore checks that a cluster has the objects that it had before an installation, except for
+// some that may stay. The commands wait until everything of theirs is gone; what the test itself has
+// deleted goes in the background.
+func asBefore(t *testing.T, c *harness.Cluster, before map[string]bool, except ...string) {
+	t.Helper()
+	for name := range inventory(t, c) {
+		ours := strings.Contains(name, "open-cluster-management") || strings.Contains(name, "klusterlet")
+		require.True(t, before[name] || slices.Contains(except, name) || !ours, "%s is left", name)
+	}
+	becomes(t, c, before, except...)
+}
+
+// becomes waits until a cluster has these objects, and perhaps the exceptions.
+func becomes(t *testing.T, c *harness.Cluster, want map[string]bool, except ...string) {
+	t.Helper()
+	var have map[string]bool
+	harness.Until(time.Minute, func() bool {
+		have = inventory(t, c)
+		for _, name := range except {
+			delete(have, name)
+		}
+		return maps.Equal(want, have)
+	})
+	require.Equal(t, want, have)
 }
 
 // inventory names the objects of an installation.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -202,14 +203,11 @@ func TestHubAndAgentDoNotFightOverAnAddOn(t *testing.T) {
 		return strings.HasPrefix(got, "Unknown")
 	}
 	require.True(t, eventually(away))
-	told := 0
-	never(t, func() bool {
-		if away() {
-			told++
-			reportAddOn(t, a.dyn, "fighting", "metrics", metav1.ConditionTrue)
-		}
-		return told > 1
-	}, 5*time.Second)
+	requirePatience(t, func() *metav1.Condition {
+		addOn, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), s.dyn, addons, "fighting", "metrics")
+		require.NoError(t, err)
+		return apimeta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ConditionAvailable)
+	}, func() { reportAddOn(t, a.dyn, "fighting", "metrics", metav1.ConditionTrue) })
 	require.True(t, eventually(away), "it is contradicted in the end")
 }
 

@@ -234,7 +234,9 @@ func TestAnAddOnIsRolledOutOneClusterAfterTheOther(t *testing.T) {
 
 	two := f.settings(t, "two")
 	f.awaitGiven(t, two, one+"*")
-	require.True(t, apimeta.IsStatusConditionFalse(f.instance(t, f.clusters[1]).Status.Conditions, addonv1alpha1.ConditionConfigured))
+	soon(t, func() bool {
+		return apimeta.IsStatusConditionFalse(f.instance(t, f.clusters[1]).Status.Conditions, addonv1alpha1.ConditionConfigured)
+	}, "the cluster that waits does not say so")
 }
 
 func TestAManualAddOnIsAdopted(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -25,18 +27,24 @@ func (s *scene) ocm(t *testing.T, line string) (int, string) {
 	return code, said.String()
 }
 
-// TestAStoppedRolloutIsResumedByOneCommand lets two clusters time out, where only one
-// may, so that the third one is updated only after the command.
+// TestAStoppedRolloutIsResumedByOneCommand lets two clusters time out, where none may, so that
+// the third one is updated only after the command. The deadline is set when both have begun, so
+// that neither runs out of time before the other has its turn.
 func TestAStoppedRolloutIsResumedByOneCommand(t *testing.T) {
 	f := newAddOnFan(t, "resumed", 3)
 	c := f.clusters
 	one := f.settings(t, "one")
 	f.place(t, "p", c...)
-	f.offer(
-		t,
-		`{"type":"Placements","placements":[{"namespace":"resumed","name":"p",
-			"rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"3s","maxFailures":1}}}]}`,
+	strategy := func(deadline string) string {
+		return `{"type":"Placements","placements":[{"namespace":"resumed","name":"p",
+			"rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"` + deadline + `"}}}]}`
+	}
+	f.offer(t, strategy("None"))
+	f.awaitGiven(t, one, one, "-")
+	_, err := f.dyn.Resource(clusterAddOns).Patch(
+		t.Context(), "resumed", types.MergePatchType, []byte(`{"spec":{"installStrategy":`+strategy("1s")+`}}`), metav1.PatchOptions{},
 	)
+	require.NoError(t, err)
 	const stopped = "selected clusters 3. configured addons 0/3 progressing..., 0 failed 2 timeout." + addonv1alpha1.MessageRolloutStopped
 	f.awaitProgress(t, stopped)
 	f.awaitGiven(t, one, one, "-")

@@ -196,11 +196,15 @@ func TestARequestAfterTheEndOfItsTokenIsDenied(t *testing.T) {
 	early, _ := agentRequest(t, token.kube, "expired", "a")
 	// An administrator shortens its life.
 	secrets := s.kube.CoreV1().Secrets(hub.Namespace)
-	secret, err := secrets.Get(t.Context(), "join-token-"+token.id, metav1.GetOptions{})
-	require.NoError(t, err)
-	secret.Data[clusterv1.JoinTokenKeyExpiration] = []byte(early.CreationTimestamp.UTC().Format(time.RFC3339))
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	settled(t, func() error {
+		secret, err := secrets.Get(t.Context(), "join-token-"+token.id, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		secret.Data[clusterv1.JoinTokenKeyExpiration] = []byte(early.CreationTimestamp.UTC().Format(time.RFC3339))
+		_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
+		return err
+	})
 	nextSecond(t, early)
 	late, _ := agentRequest(t, token.kube, "expired", "b")
 	require.Equal(t, clusterv1.ReasonTokenExpired, s.denial(t, late.Name).Reason)

@@ -68,13 +68,11 @@ func TestClustersOfClusterAPIAreImported(t *testing.T) {
 	require.NoError(t, create(s.dyn, mc))
 	require.NoError(t, create(s.dyn, cluster("ordinary")))
 
-	s.importer(t, "Enable")
+	s.enableImporter(t)
 	s.awaitImport(t, "imported", clusterv1.ReasonKubeConfigGetFailed, hub.AllowImporter)
 	s.awaitHub(t) // without the rights and the kind the rest works
-	s.importer(t, "Disable")
 	s.grantImports(t)
 	s.define(t)
-	s.importer(t, "Enable")
 	s.awaitImport(t, "imported", clusterv1.ReasonKubeConfigNotFound, "There is no Cluster fleet/one")
 	s.phase(t, "Provisioning")
 	s.awaitImport(t, "imported", clusterv1.ReasonKubeConfigNotFound, `its phase is "Provisioning"`)
@@ -88,10 +86,10 @@ func TestClustersOfClusterAPIAreImported(t *testing.T) {
 	require.Nil(t, apimeta.FindStatusCondition(s.get(t, "ordinary").Status.Conditions, clusterv1.ConditionImportSucceeded))
 }
 
-// importer switches the gate.
-func (s importScene) importer(t *testing.T, mode string) {
+// enableImporter switches the gate on.
+func (s importScene) enableImporter(t *testing.T) {
 	t.Helper()
-	body := `{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterImporter","mode":"` + mode + `"}]}}}`
+	body := `{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterImporter","mode":"Enable"}]}}}`
 	_, err := s.dyn.Resource(managers).Patch(t.Context(), hub.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	require.NoError(t, err)
 }
@@ -142,12 +140,16 @@ func (s importScene) secret(t *testing.T, namespace, name, key, value string) {
 	require.NoError(t, err)
 }
 
-// provision makes the hub try again, with this kubeconfig.
-func (s importScene) provision(t *testing.T, kubeconfig string) {
+// provision makes the hub try again, with this kubeconfig and these values, if any. It begins when
+// the hub has stopped trying with those of the time before.
+func (s importScene) provision(t *testing.T, kubeconfig, values string) {
 	t.Helper()
 	s.phase(t, "Provisioning")
 	s.awaitImport(t, "imported", clusterv1.ReasonKubeConfigNotFound, "Provisioning")
 	s.secret(t, "fleet", "one-kubeconfig", "value", kubeconfig)
+	if values != "" {
+		s.secret(t, "imported", "cluster-import-config", "values.yaml", values)
+	}
 	s.phase(t, "Provisioned")
 }
 
@@ -184,26 +186,23 @@ current-context: x, users: [{name: u, user: ` + user + `}]}`
 		"{tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}":                                                      "tokenFile: it names a file",
 		"{as: system:admin, token: hush}": "impersonation",
 	} {
-		s.provision(t, hostile(user))
+		s.provision(t, hostile(user), "")
 		message := s.awaitImport(t, "imported", clusterv1.ReasonKubeConfigGetFailed, want)
 		require.NotContains(t, message, "hush")
 	}
 	require.NoFileExists(t, marker)
-	s.provision(t, hostile("{token: hush}"))
+	s.provision(t, hostile("{token: hush}"), "")
 	require.NotContains(t, s.awaitImport(t, "imported", clusterv1.ReasonImportFailed, "connection refused"), "hush")
 }
 
 func (s importScene) testWrongValues(t *testing.T) {
-	s.secret(t, "imported", "cluster-import-config", "values.yaml", "klusterlet: {clusterName: hush}\n")
-	s.provision(t, s.access(t))
+	s.provision(t, s.access(t), "klusterlet: {clusterName: hush}\n")
 	message := s.awaitImport(t, "imported", clusterv1.ReasonConfigRendererFailed, "klusterlet.clusterName must be imported or left out")
 	require.NotContains(t, message, "hush")
 }
 
 func (s importScene) testImported(t *testing.T) {
-	s.secret(t, "imported", "cluster-import-config", "values.yaml",
-		"klusterlet: {registrationConfiguration: {clusterAnnotations: {agent.open-cluster-management.io/a: b}}}\n")
-	s.provision(t, s.access(t))
+	s.provision(t, s.access(t), "klusterlet: {registrationConfiguration: {clusterAnnotations: {agent.open-cluster-management.io/a: b}}}\n")
 	s.awaitImport(t, "imported", clusterv1.ReasonImportSucceed, "The agent is installed")
 	there := s.target.Dynamic(t)
 	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), there, klusterlets, "", operatorv1.DefaultKlusterletName)

@@ -4,6 +4,9 @@ package hub_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,8 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // isAway reports whether the hub has set a cluster to Unknown because it does not renew.
@@ -97,6 +104,44 @@ func TestAClusterIsAvailableAsLongAsItRenews(t *testing.T) {
 	stop()
 }
 
+// An API server that was away for long is asked again within seconds: until then the hub sees no
+// renewal.
+func TestRenewalsAreSeenSoonAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := sharedHub(t)
+	a := s.register(t, "outage", "a")
+	config, line := faults.Count(s.As(t, hub.Namespace, hub.Name))
+	failed := make(chan struct{}, 100)
+	line.Fail(func(_ string, r *http.Request) error {
+		if r.URL.Query().Get("watch") == "" { // a round ends with a list
+			failed <- struct{}{}
+		}
+		return errors.New("the API server is away")
+	})
+	seen := make(chan struct{})
+	arrivals, once := lease.NewArrivals(clock.RealClock{}), sync.OnceFunc(func() { close(seen) })
+	arrivals.OnBeat(func(cluster string, b lease.Beat) {
+		if cluster == "outage" && !b.Renewed.IsZero() {
+			once()
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- arrivals.Run(ctx, config) }()
+	for range 5 { // from here on the default of client-go pauses for 12 to 25 s
+		<-failed
+	}
+	line.Fail(nil)
+	a.renew(t, "outage", 0)
+	select {
+	case <-seen:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the renewal is not seen")
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
 // The hub judges a cluster by when its renewals arrive, and its clock by what they say: a
 // wrong clock is reported, and the cluster stays available.
 func TestAWrongClockIsShownAndDoesNotTakeTheClusterAway(t *testing.T) {
@@ -105,12 +150,12 @@ func TestAWrongClockIsShownAndDoesNotTakeTheClusterAway(t *testing.T) {
 	a := s.register(t, "skewed", "a")
 	a.renew(t, "skewed", 0)
 	a.report(t, "skewed", metav1.ConditionTrue)
-	clock := func(status metav1.ConditionStatus) func(*clusterv1.ManagedCluster) bool {
+	clockIs := func(status metav1.ConditionStatus) func(*clusterv1.ManagedCluster) bool {
 		return conditionIs(clusterv1.ConditionClockSynced, status, "")
 	}
-	s.await(t, "skewed", "has the right time", clock("True"))
+	s.await(t, "skewed", "has the right time", clockIs("True"))
 	a.renew(t, "skewed", -301*time.Second)
-	mc := s.await(t, "skewed", "has the wrong time", clock("False"))
+	mc := s.await(t, "skewed", "has the wrong time", clockIs("False"))
 	require.True(t, conditionIs(clusterv1.ConditionAvailable, metav1.ConditionTrue, "")(mc))
 	for _, step := range []struct {
 		value string
@@ -118,20 +163,20 @@ func TestAWrongClockIsShownAndDoesNotTakeTheClusterAway(t *testing.T) {
 	}{{"true", "True"}, {"yes", "False"}, {"true", "True"}} {
 		require.NoError(t, patch(s.dyn, "skewed", `{"metadata":{"annotations":{"`+clusterv1.AnnotationSkipClockSyncCheck+`":"`+step.value+`"}}}`))
 		a.renew(t, "skewed", -302*time.Second)
-		s.await(t, "skewed", "follows the annotation", clock(step.want))
+		s.await(t, "skewed", "follows the annotation", clockIs(step.want))
 	}
 	require.NoError(t, patch(s.dyn, "skewed", `{"metadata":{"annotations":{"`+clusterv1.AnnotationSkipClockSyncCheck+`":null}}}`))
-	s.await(t, "skewed", "has the wrong time again", clock("False"))
+	s.await(t, "skewed", "has the wrong time again", clockIs("False"))
 	a.renew(t, "skewed", time.Hour)
-	never(t, func() bool { return clock("True")(s.get(t, "skewed")) }, time.Second, "nor is the future right")
+	never(t, func() bool { return clockIs("True")(s.get(t, "skewed")) }, time.Second, "nor is the future right")
 	a.renew(t, "skewed", 0)
-	s.await(t, "skewed", "has the right time again", clock("True"))
+	s.await(t, "skewed", "has the right time again", clockIs("True"))
 
 	// Five durations behind, with a duration of two seconds: nothing flaps.
 	s.lasting(t, "skewed")
 	stop := a.renewing(t, "skewed", -20*time.Second)
 	defer stop()
-	s.await(t, "skewed", "is too late for its duration", clock("False"))
+	s.await(t, "skewed", "is too late for its duration", clockIs("False"))
 	never(t, func() bool { return isAway(s.get(t, "skewed")) }, moreThanGrace)
 }
 

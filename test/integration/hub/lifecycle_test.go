@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -78,6 +79,8 @@ func TestTheWholeLifeOfAHub(t *testing.T) {
 	t.Run("its own objects are repaired", func(t *testing.T) { s.testRepair(t) })
 	t.Run("gates change without a new process", func(t *testing.T) { s.testGates(t) })
 	t.Run("metrics are shown to who may read them", func(t *testing.T) { s.testMetrics(t) })
+	t.Run("limits of connections change without a new process", func(t *testing.T) { s.testLimits(t) })
+	t.Run("the gate NetworkPolicies limits what the process reaches", func(t *testing.T) { s.testPolicy(t) })
 	t.Run("a restart writes nothing", func(t *testing.T) { s.testRestart(t) })
 	t.Run("a split hub is not joined", func(t *testing.T) { s.testSplit(t) })
 	t.Logf("measured: at the end %s", held(t, s))
@@ -228,14 +231,20 @@ func (s *scene) testMetrics(t *testing.T) {
 	s.letGo(t, works, "default", "held")
 }
 
-// scrape reads the metrics of the hub's process with a token.
-func (s *scene) scrape(t testing.TB, token string) (int, string) {
+// portOf returns the address of a port of the hub's process.
+func (s *scene) portOf(t testing.TB, port int) string {
 	t.Helper()
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", hubPID(t, s)))
 	require.NoError(t, err)
-	port := regexp.MustCompile(`OCM_PORTS=[^\x00]*8443:(\d+)`).FindSubmatch(env)
-	require.NotNil(t, port)
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://127.0.0.1:"+string(port[1])+"/metrics", nil)
+	found := regexp.MustCompile(fmt.Sprintf(`OCM_PORTS=[^\x00]*%d:(\d+)`, port)).FindSubmatch(env)
+	require.NotNil(t, found)
+	return "127.0.0.1:" + string(found[1])
+}
+
+// scrape reads the metrics of the hub's process with a token.
+func (s *scene) scrape(t testing.TB, token string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://"+s.portOf(t, 8443)+"/metrics", nil)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it signed its certificate itself
@@ -426,6 +435,7 @@ func (s *scene) testRemoval(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	}))
 	s.leftovers(t, []string{"clustermanagers.operator.open-cluster-management.io"})
+	require.Equal(t, []string{hub.Name}, s.policies(t), "that of the installer")
 	// Creating it again needs no installer.
 	_, err = s.dyn.Resource(managers).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": operatorv1.GroupVersion.String(),
@@ -510,14 +520,11 @@ func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
 	s := ownHub(t)
 	// Each is counted to its end, so that a late write for one does not count for the
 	// other.
-	all := func() string { return fmt.Sprint(s.writes(t)) }
 	s.joined(t, s.register(t, "first", "a"), "first")
-	rests(t, all, time.Second)
-	before, began := s.writes(t), time.Now()
+	before, began := s.allWrites(t), time.Now()
 	s.joined(t, s.register(t, "second", "a"), "second")
-	rests(t, all, time.Second)
 	total := 0
-	for what, n := range s.writes(t) {
+	for what, n := range s.allWrites(t) {
 		if n -= before[what]; n > 0 {
 			t.Logf("%d %s", n, what)
 			if what == countOfSet {
@@ -530,6 +537,24 @@ func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
 	}
 	t.Logf("%d writes to register a cluster", total)
 	require.LessOrEqual(t, total, 15)
+}
+
+// allWrites waits until nothing was written for a second, and returns the writes until then.
+// Counts only grow, so that two looks tell as much as many, and a look is dear: the API server
+// makes megabytes of metrics for it.
+func (s *scene) allWrites(t testing.TB) map[string]int {
+	t.Helper()
+	last := s.writes(t)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		<-time.After(time.Second)
+		now := s.writes(t)
+		if maps.Equal(last, now) {
+			return now
+		}
+		last = now
+	}
+	require.Fail(t, "it does not come to rest", last)
+	return nil
 }
 
 // writes counts the successful changes of what a registration touches, from the metrics
@@ -545,11 +570,9 @@ func (s *scene) writes(t testing.TB) map[string]int {
 			continue
 		}
 		label := func(name string) string {
-			m := regexp.MustCompile(name + `="([^"]*)"`).FindStringSubmatch(line)
-			if m == nil {
-				return ""
-			}
-			return m[1]
+			_, rest, _ := strings.Cut(line, name+`="`)
+			value, _, _ := strings.Cut(rest, `"`)
+			return value
 		}
 		verb, resource, subresource := label("verb"), label("resource"), label("subresource")
 		counted := map[string]bool{

@@ -79,12 +79,7 @@ func (u *union) record(kind string, d *clusterv1beta1.PlacementDecision) {
 	} else {
 		u.objects[d.Name] = selectedIn(d)
 	}
-	now := map[string]bool{}
-	for _, list := range u.objects {
-		for _, c := range list {
-			now[c] = true
-		}
-	}
+	now := u.selected()
 	for c := range u.watched {
 		if !now[c] {
 			u.missing[c] = true
@@ -92,14 +87,34 @@ func (u *union) record(kind string, d *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// requireSelected sets the clusters that have to be selected from now on.
-func (u *union) requireSelected(names ...string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.watched = map[string]bool{}
-	for _, n := range names {
-		u.watched[n] = true
+// requireSelected sets the clusters that have to be selected from now on. The watch may
+// still be telling of the time before they were.
+func (u *union) requireSelected(t *testing.T, names ...string) {
+	t.Helper()
+	soon(t, func() bool {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		now := u.selected()
+		if slices.ContainsFunc(names, func(n string) bool { return !now[n] }) {
+			return false
+		}
+		u.watched = map[string]bool{}
+		for _, n := range names {
+			u.watched[n] = true
+		}
+		return true
+	}, "the watch does not tell that %v are selected", names)
+}
+
+// selected returns the clusters of all decisions; the caller holds the lock.
+func (u *union) selected() map[string]bool {
+	now := map[string]bool{}
+	for _, list := range u.objects {
+		for _, c := range list {
+			now[c] = true
+		}
 	}
+	return now
 }
 
 // lost returns the clusters that were missing at any time.
@@ -149,18 +164,20 @@ func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 	}
 	f.place(t, "p", `{"numberOfClusters":5,"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":2}}}`)
 	dying("a new placement", 6, "0: k0 k1", "1: k2 k3", "2: k4")
-	u.requireSelected("k0", "k1", "k2", "k3", "k4")
+	u.requireSelected(t, "k0", "k1", "k2", "k3", "k4")
 	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1}}}`)
 	dying("groups of one", 6, "0: k0", "1: k1", "2: k2", "3: k3", "4: k4", "5: k5")
-	u.requireSelected(all...)
+	u.requireSelected(t, all...)
 	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":4}}}`)
 	dying("groups of four", 5, "0: k0 k1 k2 k3", "1: k4 k5")
-	u.requireSelected("k0", "k1")
+	u.requireSelected(t, "k0", "k1")
 	f.place(t, "p", `{"numberOfClusters":2}`)
 	dying("fewer clusters", 2, "0: k0 k1")
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	require.Greater(t, u.seen, 15, "the watch saw the writes")
+	soon(t, func() bool {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		return u.seen > 15
+	}, "the watch does not see the writes")
 }
 
 // TestAPlacementAtRestCostsNothing starts the loop on placements that are decided, and

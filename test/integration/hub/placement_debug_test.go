@@ -7,11 +7,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -39,17 +36,13 @@ type debugger struct {
 // debugger connects to the port of the hub's process.
 func (f *field) debugger(t *testing.T) *debugger {
 	t.Helper()
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", hubPID(t, f.scene)))
-	require.NoError(t, err)
-	port := regexp.MustCompile(`OCM_PORTS=[^\x00]*9444:(\d+)`).FindSubmatch(env)
-	require.NotNil(t, port)
 	bundle, err := f.kube.CoreV1().ConfigMaps(hub.ComponentNamespace).Get(t.Context(), operatorv1.ConfigMapCABundle, metav1.GetOptions{})
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM([]byte(bundle.Data[operatorv1.ConfigMapKeyCABundle])))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: operatorv1.ServicePlacement + "." + hub.ComponentNamespace + ".svc"}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &debugger{client: &http.Client{Transport: transport}, base: "https://127.0.0.1:" + string(port[1])}
+	return &debugger{client: &http.Client{Transport: transport}, base: "https://" + f.portOf(t, 9444)}
 }
 
 // call sends a request and returns code and body of the answer; the code is 0 when there

@@ -84,20 +84,20 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	f.awaitGroups(t, "p", "0: "+names[1])
 	f.awaitGroups(t, "cel", "0:")
 
+	// Each Event is written after what it tells, the last ones perhaps only now.
+	wanted := []string{
+		"Normal DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore",
+		"Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:0 pscore-1:70 ",
+		"Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:90 pscore-1:70 ",
+		"Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p " +
+			"in namespace pscore: AddOnPlacementScores pscore-0/usage expired",
+	}
 	var told []string
 	soon(t, func() bool {
 		told = f.eventsOf(t, "p")
-		return slices.ContainsFunc(told, func(text string) bool { return strings.HasPrefix(text, "Warning ") })
+		return !slices.ContainsFunc(wanted, func(text string) bool { return !slices.Contains(told, text) })
 	}, "%v", &told)
 	require.Equal(t, "Normal DecisionCreate/DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace pscore", told[0])
-	require.Contains(t, told, "Normal DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore")
-	require.Contains(t, told, "Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:0 pscore-1:70 ")
-	require.Contains(t, told, "Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:90 pscore-1:70 ")
-	require.Contains(
-		t, told,
-		"Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p "+
-			"in namespace pscore: AddOnPlacementScores pscore-0/usage expired",
-	)
 }
 
 func TestATolerationEndsByItself(t *testing.T) {

@@ -366,7 +366,10 @@ func (s *scene) testProfilesAtRest(t *testing.T) {
 	require.NoError(t, s.makeSet(t, "rests", "{}"))
 	require.NoError(t, s.bind(t, bindings, "rest", "rests", "{clusterSet: rests}"))
 	s.awaitProfiles(t, "rest", "r1")
-	before := s.awaitProfile(t, "rest", "r1", func(p *multiclusterv1alpha1.ClusterProfile) bool { return true })
+	// Its status is written after it is created.
+	before := rests(t, func() string {
+		return s.awaitProfile(t, "rest", "r1", func(*multiclusterv1alpha1.ClusterProfile) bool { return true }).ResourceVersion
+	}, time.Second)
 	s.relabel(t, "r1", map[string]any{"other": "label"})
 	s.patchSet(t, "rests", `{"metadata":{"labels":{"a":"b"}},"spec":{"managedNamespaces":[{"name":"n"}]}}`)
 	s.awaitEntries(t, "r1", "rests/n")
@@ -377,7 +380,7 @@ func (s *scene) testProfilesAtRest(t *testing.T) {
 	s.member(t, "r2", map[string]string{clusterv1.LabelClusterSet: "rests"})
 	s.awaitProfile(t, "rest", "r2", func(*multiclusterv1alpha1.ClusterProfile) bool { return true })
 	after := s.awaitProfile(t, "rest", "r1", func(*multiclusterv1alpha1.ClusterProfile) bool { return true })
-	require.Equal(t, before.ResourceVersion, after.ResourceVersion)
+	require.Equal(t, before, after.ResourceVersion)
 }
 
 func (s *scene) testGateOff(t *testing.T) {

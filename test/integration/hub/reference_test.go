@@ -27,9 +27,10 @@ import (
 // a hub with its admission, strictly and without storing it.
 func TestTheExamplesOfTheReferenceAreAdmitted(t *testing.T) {
 	s := sharedHub(t)
-	// Definitions for a managed cluster, and for a gate that is off.
+	// Definitions for a managed cluster, and for gates that are off.
 	for _, name := range []string{
-		crd.Klusterlets, crd.ClusterProfiles, "appliedmanifestworks.work.open-cluster-management.io", "clusterclaims.cluster.open-cluster-management.io",
+		crd.Klusterlets, crd.ClusterProfiles, crd.ManagedServiceAccounts, crd.ClusterPermissions,
+		"appliedmanifestworks.work.open-cluster-management.io", "clusterclaims.cluster.open-cluster-management.io",
 	} {
 		s.serve(t, name)
 	}
@@ -70,7 +71,7 @@ func namespaced(name string) *unstructured.Unstructured {
 func (s *scene) serve(t *testing.T, name string) {
 	t.Helper()
 	served := s.dyn.Resource(definitions)
-	wanted, err := crd.Get(name)
+	wanted, err := crd.Any(name)
 	require.NoError(t, err)
 	if _, err = served.Create(t.Context(), wanted, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
 		return

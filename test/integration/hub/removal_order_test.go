@@ -188,7 +188,7 @@ func worksOfTheNext(t *testing.T, name string, unseen bool) {
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper { ofWorks.next = next; return ofWorks })
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper { line.next = next; return line })
 	})
-	var going, gone, without, next atomic.Bool
+	var going, gone, with, without, next atomic.Bool
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:
@@ -198,12 +198,14 @@ func worksOfTheNext(t *testing.T, name string, unseen bool) {
 		}
 	})
 	manager.Watch(m, manager.Metadata(gc.ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+		with.Store(with.Load() || current != nil && current.Namespace == name && current.Name == "held")
 		without.Store(without.Load() || current == nil && old.Namespace == name)
 		next.Store(next.Load() || current != nil && current.Namespace == name && current.Name == "next")
 	})
 	runs(t, m)
 	require.NoError(t, s.dyn.Resource(clusters).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	soon(t, going.Load, "the loop does not see that the cluster goes")
+	soon(t, with.Load, "the loop does not see the work")
 	s.await(t, name, "waits for its work", remains("1 manifestworks are left, 1 of them wait"))
 	t.Cleanup(line.open)
 	t.Cleanup(ofWorks.open)

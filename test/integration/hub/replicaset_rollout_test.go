@@ -125,16 +125,19 @@ func TestADeadlineLetsARolloutPass(t *testing.T) {
 			}
 		}
 		slices.Sort(told)
-		return slices.Equal(told, []string{"Normal AsExpected", "Normal RolledOut", "Warning RolloutStopped"})
+		once := []string{"Normal AsExpected", "Normal RolledOut", "Warning RolloutStopped"}
+		// On a slow machine, the third cluster runs out of time before the second one reports.
+		return slices.Equal(told, once) || slices.Equal(told, append(once, "Warning RolloutStopped"))
 	}, "one Event a change of state: %v", &told)
 }
 
 func TestOnlyThePlacementWithWrongGroupsIsHeldUp(t *testing.T) {
 	f := newFan(t, "groups", 2)
-	f.place(t, "bad", f.clusters[0])
+	f.place(t, "bad")
 	body := `{"metadata":{"labels":{"cluster.open-cluster-management.io/decision-group-index":"first"}}}`
 	_, err := f.dyn.Resource(decisions).Namespace(f.namespace).Patch(t.Context(), "bad-1", types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	require.NoError(t, err)
+	f.place(t, "bad", f.clusters[0]) // after the label, so that the hub never sees it selected in a right group
 	f.place(t, "good", f.clusters[1])
 	f.deploy(t, "web", "one", "", "bad", "good")
 	f.awaitDelivered(t, "web", f.clusters[1]+"=one")

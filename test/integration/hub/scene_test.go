@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,10 +84,16 @@ func sharedHub(t testing.TB) *scene {
 // ownHub returns a hub for this test alone.
 func ownHub(t testing.TB) *scene {
 	t.Helper()
-	s := newScene(t, harness.WithNode(t, "hub", images(t)))
+	s := emptyHub(t)
 	s.install(t)
 	s.awaitHub(t)
 	return s
+}
+
+// emptyHub returns a cluster for this test alone, without a hub on it yet.
+func emptyHub(t testing.TB) *scene {
+	t.Helper()
+	return newScene(t, harness.FreshWithNode(t, "hub", images(t)))
 }
 
 func images(t testing.TB) map[string]string {
@@ -96,9 +103,18 @@ func images(t testing.TB) map[string]string {
 // install applies what an installer applies.
 func (s *scene) install(t testing.TB) {
 	t.Helper()
-	objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag})
+	s.installAs(t, hub.LayoutCompact)
+}
+
+// installAs applies what an installer applies for a layout, except for kinds.
+func (s *scene) installAs(t testing.TB, layout string, except ...string) {
+	t.Helper()
+	objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag, Layout: layout})
 	require.NoError(t, err)
 	for _, u := range objects {
+		if slices.Contains(except, u.GetKind()) {
+			continue
+		}
 		resource := s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace())
 		soon(t, func() bool {
 			_, err = resource.Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})

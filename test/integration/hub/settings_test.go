@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestSettingsOfAHub(t *testing.T) {
 	t.Run("labels are on the objects of clusters, and on nothing else's", func(t *testing.T) { s.testLabels(t) })
 	t.Run("accepting costs no conflict", func(t *testing.T) { s.testConflicts(t) })
 	t.Run("without its gate nothing is removed with a cluster", func(t *testing.T) { s.testNoCleanup(t) })
+	t.Run("certificates are renewed while admission answers", func(t *testing.T) { s.testRotation(t) })
 	t.Run("the last cluster takes the shared roles along", func(t *testing.T) { s.testLast(t) })
 }
 
@@ -182,12 +184,11 @@ func (s *scene) testOrder(t *testing.T) {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: hub.Namespace, Name: hub.Name}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	deadline := time.Now().Add(90 * time.Second) // the loop retries within a minute
-	for time.Now().Before(deadline) && len(going) == 0 {
-		<-time.After(tick)
+	// The loop retries within a minute.
+	soon(t, func() bool {
 		going, _ = s.deleting(t, works, "chosen")
-	}
-	require.Equal(t, []string{"w"}, going)
+		return slices.Equal(going, []string{"w"})
+	}, "%v", &going)
 	_, err = policies.Get(ctx, "p", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 	s.letGo(t, works, "chosen", "w")

@@ -183,14 +183,14 @@ func (a app) exit() {
 }
 
 // mustGet calls the app until the Service has endpoints, which takes a moment after the
-// pod is ready.
+// pod is ready: until then it is unavailable, and not found before there is an object for them.
 func (a app) mustGet(path string, query ...string) string {
 	a.t.Helper()
 	var text string
 	var err error
 	require.Eventually(a.t, func() bool {
 		text, err = a.get(path, query...)
-		return !apierrors.IsServiceUnavailable(err)
+		return !apierrors.IsServiceUnavailable(err) && !apierrors.IsNotFound(err)
 	}, patience, 10*time.Millisecond)
 	require.NoError(a.t, err)
 	return text

@@ -3,8 +3,10 @@
 package reconcile
 
 import (
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -266,4 +268,117 @@ func (o *outcomes) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.all)
+}
+
+// restored is the connection to an API server that may break a watch and then answer with an older
+// state.
+type restored struct {
+	next http.RoundTripper
+	// older makes its state older.
+	older bool
+
+	mu    sync.Mutex
+	watch *breaking
+	// streams, looks and resumed count the streams of all objects, the requests for one object, and
+	// the watches that go on.
+	streams, looks, resumed int
+}
+
+// RoundTrip counts the request and sends it.
+func (r *restored) RoundTrip(req *http.Request) (*http.Response, error) {
+	q := req.URL.Query()
+	r.mu.Lock()
+	switch {
+	case q.Get("limit") == "1":
+		r.looks++
+		if r.older {
+			r.mu.Unlock()
+			body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body)), Request: req,
+				Header: http.Header{"Content-Type": {"application/json"}}}, nil
+		}
+	case q.Get("sendInitialEvents") != "":
+		r.streams++
+	case q.Get("watch") != "":
+		r.resumed++
+	}
+	r.mu.Unlock()
+	response, err := r.next.RoundTrip(req)
+	if err == nil && q.Get("watch") != "" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.watch = &breaking{ReadCloser: response.Body}
+		response.Body = r.watch
+	}
+	return response, err
+}
+
+// requests returns the counts.
+func (r *restored) requests() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []int{r.streams, r.looks, r.resumed}
+}
+
+// cut breaks the watch.
+func (r *restored) cut() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watch.broken.Store(true)
+	return r.watch.ReadCloser.Close()
+}
+
+// breaking is a response that may end as if its server had died.
+type breaking struct {
+	io.ReadCloser
+	broken atomic.Bool
+}
+
+func (b *breaking) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && b.broken.Load() {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// TestAWatchGoesOnOnlyWhereTheAPIServerDidNotGoBack breaks a watch. One that went on at a server
+// with an older state would be accepted, and see nothing until that has caught up.
+func TestAWatchGoesOnOnlyWhereTheAPIServerDidNotGoBack(t *testing.T) {
+	s := newScene(t)
+	for name, tc := range map[string]struct {
+		older bool
+		want  []int
+	}{
+		"the same state": {false, []int{1, 1, 1}},
+		"an older state": {true, []int{2, 1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := strings.ReplaceAll(name, " ", "-")
+			config := harness.Shared(t, "hub").As(t, s.namespace, account)
+			s.letRead(t, account)
+			r := &restored{older: tc.older}
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { r.next = next; return r })
+			client, err := dynamic.NewForConfig(config)
+			require.NoError(t, err)
+			c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value})
+			run(t, c)
+			require.NoError(t, c.WaitSynced(t.Context()))
+			// A reflector lists after a watch that has seen nothing.
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": account}}}
+			u.SetName(account)
+			_, err = s.client.Resource(configMaps).Namespace(s.namespace).Create(t.Context(), u, metav1.CreateOptions{})
+			require.NoError(t, err)
+			require.True(t, harness.Until(patience, func() bool { return slices.Contains(c.List(), account) }))
+			before := r.requests()
+			require.Equal(t, []int{0, 0}, before[1:], "what has its list goes on without a look")
+			require.NoError(t, r.cut())
+			got := []int{}
+			require.True(t, harness.Until(patience, func() bool {
+				got = r.requests()
+				got[0] -= before[0] - 1
+				return slices.Equal(got, tc.want)
+			}), "%v", got)
+		})
+	}
 }

@@ -181,7 +181,9 @@ func (c *crash) end() {
 	c.t.Helper()
 	for _, w := range c.list(c.hub, works, c.cluster) {
 		if strings.HasPrefix(w.GetName(), c.name+"-") {
-			c.remove(w.GetName())
+			if w.GetDeletionTimestamp() == nil {
+				c.remove(w.GetName())
+			}
 			c.gone(w.GetName())
 		}
 	}

@@ -84,7 +84,27 @@ func TestDeliveringAWorkTakesThreeWritesOnTheHub(t *testing.T) {
 	s.sealed("web")
 	sent := s.untilRest(calm)
 	require.Len(t, writes(sent, "hub"), 2, "the create was ours, finalizer and status are the agent's: %v", sent)
-	require.Len(t, writes(sent, "spoke"), 2+4, "a write each object, the AppliedManifestWork, its record before and after, the digest: %v", sent)
+	require.Len(t, writes(sent, "spoke"), 2+3, "a write each object, the AppliedManifestWork with its list, the record afterwards, the digest: %v", sent)
+}
+
+func TestAWorkIsAppliedBeforeItsDigestIsRecorded(t *testing.T) {
+	s := newScene(t)
+	s.config.SealAfter = time.Hour
+	s.start()
+	s.create("web", []string{configMap("one", "a", "b"), configMap("two", "a", "b")})
+	s.ready("web")
+	sent := s.untilRest(calm)
+	require.Len(t, writes(sent, "spoke"), 2+2, "a write each object, the AppliedManifestWork with its list, the record afterwards: %v", sent)
+	record := s.applied("web")
+	require.Empty(t, record.Annotations[workv1.AnnotationAppliedDigest])
+	require.Contains(t, record.Annotations[workv1.AnnotationIntent], `"name":"two"`)
+
+	s.update("web", s.manifests(configMap("one", "a", "c"), configMap("two", "a", "b")))
+	s.ready("web")
+	s.sealed("web")
+	sent = s.untilRest(calm)
+	require.Len(t, writes(sent, "spoke"), 1+1, "the object that changed, and digest and generation in one: %v", sent)
+	require.NotContains(t, s.applied("web").Annotations, workv1.AnnotationIntent)
 }
 
 func TestAnUpdateReplacesAndPrunes(t *testing.T) {

@@ -532,7 +532,9 @@ func TestAnEvictedWorkGoesByTheRightsOfItsExecutor(t *testing.T) {
 	require.Empty(t, s.applied("web").Annotations[workv1.AnnotationExecutor])
 	s.update("web", robot(s))
 	s.ready("web")
-	require.Equal(t, "system:serviceaccount:"+s.namespace+":robot", s.applied("web").Annotations[workv1.AnnotationExecutor])
+	s.eventually(func() bool {
+		return s.applied("web").Annotations[workv1.AnnotationExecutor] == "system:serviceaccount:"+s.namespace+":robot"
+	}, "its executor is not noted")
 	stop()
 	s.forget("web")
 	s.start()

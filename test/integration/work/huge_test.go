@@ -38,6 +38,7 @@ func TestTheStatusOfAHugeWorkCanAlwaysBeWritten(t *testing.T) {
 	}
 	require.Greater(t, len(all), 5000)
 	s.create("huge", all)
+	s.told("huge")
 	work := s.settled("huge", workv1.ConditionApplied, metav1.ConditionFalse)
 	require.True(t, status.LeftOut(work.Status))
 	raw, err := json.Marshal(work)
@@ -49,7 +50,9 @@ func TestTheStatusOfAHugeWorkCanAlwaysBeWritten(t *testing.T) {
 	require.Greater(t, told, 500, "what fits is reported")
 	require.Equal(t, "v", s.data("good-19", "k"), "the good ones are applied")
 
+	s.sent.Take()
 	s.update("huge", s.manifests(good...))
+	s.told("huge")
 	work = s.ready("huge")
 	require.False(t, status.LeftOut(work.Status))
 	require.Len(t, work.Status.ResourceStatus.Manifests, len(good))
@@ -73,6 +76,7 @@ func TestLargeObjectsAreReadAgainWhereThereIsNoRoom(t *testing.T) {
 	s.create("web", declared, strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly}),
 		withFeedback("configmaps", "*", "*", jsonPaths("a", ".data.a")))
 	s.start()
+	s.told("web")
 	s.ready("web")
 	for i := range declared {
 		s.awaitValues("web", i, fmt.Sprint("a=", i))

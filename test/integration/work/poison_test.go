@@ -109,6 +109,7 @@ func TestAWorkOfFiveHundredKiBIsApplied(t *testing.T) {
 		manifests = append(manifests, configMap(fmt.Sprintf("small-%d", i), "a", "1"))
 	}
 	s.create("web", manifests)
+	s.told("web")
 	s.ready("web")
 	require.Len(t, s.applied("web").Status.AppliedResources, 105)
 	s.remove("web")

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
@@ -98,6 +99,7 @@ func newScene(t testing.TB) *scene {
 	s.config = workagent.Config{
 		Hub: s.sent.On(hubConfig, "hub"), Spoke: s.sent.On(spokeConfig, "spoke"),
 		ClusterName: s.cluster, HubHash: id, AgentID: "agent-" + id[:8], Clock: s.clock, Log: log(t),
+		SealAfter: time.Nanosecond,
 	}
 	t.Cleanup(s.clean)
 	return s
@@ -164,9 +166,9 @@ func install(t testing.TB, client dynamic.Interface, definition *unstructured.Un
 	}, "definition %s is not served", definition.GetName())
 }
 
-// clean removes what the scene left on both sides, without an agent.
+// clean removes what other scenes would see, without an agent. The namespaces stay: Kubernetes
+// takes some seventy requests to delete one, and no other scene has the same.
 func (s *scene) clean() {
-	ctx := context.Background()
 	for _, w := range s.list(s.hub, works, s.cluster) {
 		drop(s.t, s.hub, works, &w)
 	}
@@ -175,7 +177,6 @@ func (s *scene) clean() {
 			drop(s.t, s.spoke, applieds, &a)
 		}
 	}
-	require.NoError(s.t, s.spoke.Resource(namespaces).Delete(ctx, s.namespace, metav1.DeleteOptions{}))
 }
 
 func drop(t testing.TB, client dynamic.Interface, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {

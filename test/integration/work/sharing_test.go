@@ -150,6 +150,29 @@ func TestAnObjectGoesWithTheLastOfItsWorks(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
+// TestAnObjectStaysWhileAnotherWorkDeclaresIt: a work that leaves its objects behind has no owner
+// reference on them, and a work that was changed a moment ago has not yet set its own.
+func TestAnObjectStaysWhileAnotherWorkDeclaresIt(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	leaves := []string{configMap("one", "a", "1"), configMap("two", "a", "1")}
+	s.create("leaves", leaves, orphan())
+	s.create("drops", append(leaves, configMap("three", "a", "1")))
+	s.create("reads", []string{configMap("three", "a", "1")}, strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly}))
+	s.ready("leaves")
+	s.ready("drops")
+	one, two := s.get(configMaps, "one").GetUID(), s.get(configMaps, "two").GetUID()
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 1 }, "the other work owns it")
+
+	s.update("drops", s.manifests(configMap("two", "a", "1")))
+	s.eventually(func() bool { return s.data("three", "a") == "-" }, "what is only read by another work stays")
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 0 }, "its owner is left")
+	s.remove("drops")
+	s.gone("drops")
+	require.Equal(t, one, s.get(configMaps, "one").GetUID(), "it was deleted and made again")
+	require.Equal(t, two, s.get(configMaps, "two").GetUID(), "it was deleted and made again")
+}
+
 func TestANamespaceOfTheInstallationStaysWhenItsWorkGoes(t *testing.T) {
 	const name = "open-cluster-management-agent-addon"
 	s := newScene(t)

@@ -4,6 +4,7 @@ package work
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,14 @@ func (s *scene) untilRest(d time.Duration) []string {
 		return quiet > d
 	}, "the agent does not come to rest")
 	return sent
+}
+
+// told waits until the agent has sent the status of a work. It makes no request: a large work
+// that is read again and again costs more than what the agent does with it.
+func (s *scene) told(work string) {
+	s.t.Helper()
+	status := "hub PATCH /apis/work.open-cluster-management.io/v1/namespaces/" + s.cluster + "/manifestworks/" + work + "/status"
+	s.steadily(func() bool { return slices.Contains(s.sent.Take(), status) }, "the agent does not report on work %s", work)
 }
 
 // rests waits until the agent rests.

@@ -115,16 +115,34 @@ const clockTick = 10 * time.Millisecond
 // CPUTime returns the CPU time of a process, in user and system mode.
 func CPUTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	used, err := CPUTimeOf(pid)
 	require.NoError(t, err)
+	return used
+}
+
+// CPUTimeOf does the same for a process that may have ended.
+func CPUTimeOf(pid int) (time.Duration, error) {
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
 	// The name of the program is in brackets and may contain spaces; utime and stime are
 	// the 12th and 13th fields after it.
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	const behind = 13
+	if len(fields) < behind {
+		return 0, fmt.Errorf("reading %s: it has %d fields after the name", path, len(fields))
+	}
 	user, err := strconv.Atoi(fields[11])
-	require.NoError(t, err)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", path, err)
+	}
 	system, err := strconv.Atoi(fields[12])
-	require.NoError(t, err)
-	return time.Duration(user+system) * clockTick
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return time.Duration(user+system) * clockTick, nil
 }
 
 // Rests waits until a process rests, and returns the time since began. It rests from the

@@ -30,17 +30,18 @@ func TestAFleetStaysWithinItsBudgets(t *testing.T) {
 	programs := map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": harness.Program(t, "controllers/ocm-agent")}
 	clusters := []*harness.Cluster{harness.WithNode(t, "hub", programs), harness.WithNode(t, "c1", programs), harness.WithNode(t, "c2", programs)}
 	ocm := plugin(t, clusters)
-	t.Logf("hub init: %s", ocm("", "hub", "init", "--context", "hub"))
-	ocm("", "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
 	put := budget.LeasePuts(t, clusters[0].Config) / budget.Renewals
-	var joins []time.Duration
+	b.Time("initToReady", []time.Duration{ocm("", "hub", "init", "--context", "hub")}, put)
+	ocm("", "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
+	var joins, unjoins []time.Duration
 	for i := range budget.Sized(budget.Repetitions, 3) {
 		if i > 0 {
-			ocm("", "unjoin", "c2", "--context", "c2", "--hub-context", "hub", "--yes")
+			unjoins = append(unjoins, ocm("", "unjoin", "c2", "--context", "c2", "--hub-context", "hub", "--yes"))
 		}
 		joins = append(joins, ocm("", "join", "c2", "--context", "c2", "--hub-context", "hub", "--accept"))
 	}
 	b.Time("joinToAvailable", joins, put)
+	b.Time("unjoin", unjoins, put)
 	for i := range 10 {
 		name := fmt.Sprintf("work-%d", i)
 		ocm(fmt.Sprintf(object, name), "work", "apply", name, "-f", "-", "-c", "c1", "--context", "hub", "--wait")
@@ -52,6 +53,10 @@ func TestAFleetStaysWithinItsBudgets(t *testing.T) {
 	require.Len(t, agents, 2)
 	b.Memory("hub", budget.MemoryOf(t, hub[0]))
 	b.Memory("agent", budget.MemoryOf(t, agents[0]).Max(budget.MemoryOf(t, agents[1])))
+	for _, name := range []string{"c1", "c2"} {
+		ocm("", "unjoin", name, "--context", name, "--hub-context", "hub", "--yes")
+	}
+	b.Time("clean", []time.Duration{ocm("", "hub", "clean", "--context", "hub", "--yes")}, put)
 	b.Complete()
 }
 

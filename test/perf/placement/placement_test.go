@@ -7,6 +7,8 @@ package placement
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
@@ -151,11 +154,25 @@ func TestPlacementsAreDecidedWithinTheirBudgets(t *testing.T) {
 	<-time.After(window)
 	b.Count("requestsAtRest", s.Sum("at rest", s.Asked(from)))
 	b.Memory("memory", s.Memory())
+	s.backUp(b, "backup", puts)
 	if !testing.Short() {
 		s.grow(4000, 10000)
 		s.rest(10000)
 		<-time.After(window)
 		b.Memory("memoryLarge", s.Memory())
+		s.backUp(b, "backupLarge", puts)
 	}
 	b.Complete()
+}
+
+// backUp saves the hub to a file.
+func (s *run) backUp(b *budget.File, name string, puts time.Duration) {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "hub.jsonl")
+	took, most := s.Plugin("hub", "backup", file)
+	info, err := os.Stat(file)
+	require.NoError(s.t, err)
+	s.t.Logf("%s: a file of %s", name, memory.MiB(info.Size()))
+	b.Time(name, []time.Duration{took}, puts)
+	b.Memory(name+"Memory", most)
 }

@@ -75,9 +75,9 @@ func (s *run) costs(b *budget.File, from int64, n int) {
 	writes, events := 0, 0
 	by := map[string]int{}
 	for _, r := range s.Since(from) {
-		from := who(r)
+		from := scene.Sender(r)
 		switch {
-		case !r.Writes() || from == kubernetes || from == node || r.Object.Resource == "leases" && r.Verb != "create" || r.Reviews():
+		case !r.Writes() || from == scene.Kubernetes || from == scene.Node || r.Object.Resource == "leases" && r.Verb != "create" || r.Reviews():
 		case r.Object.Resource == "events":
 			events++
 		default:
@@ -97,7 +97,7 @@ func (s *run) renewals(from int64) float64 {
 	s.t.Helper()
 	all, renewed := 0, 0
 	for _, r := range s.Since(from) {
-		if who(r) != agent || r.Object.Resource != "leases" {
+		if scene.Sender(r) != scene.Agent || r.Object.Resource != "leases" {
 			continue
 		}
 		all++
@@ -132,7 +132,7 @@ func (s *run) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
 	b.Count("returnsInOneSecond", float64(busiest)/float64(n))
 	var unknown int
 	for _, r := range s.Since(began) {
-		if who(r) == hubProcess && r.What() == "patch managedclusters/status" && r.Writes() {
+		if scene.OfHub(r) && r.What() == "patch managedclusters/status" && r.Writes() {
 			unknown++
 		}
 	}

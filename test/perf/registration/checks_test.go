@@ -19,37 +19,8 @@ import (
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
-	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
-	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
-
-// The parties of a registration.
-const (
-	agent      = "agent"
-	hubProcess = "hub"
-	person     = "person"
-	kubernetes = "kubernetes"
-	node       = "process-node"
-)
-
-// who returns the party that sent a request, by its user agent.
-func who(r audit.Request) string {
-	switch {
-	case strings.HasPrefix(r.UserAgent, fakefleet.PersonAgent):
-		return person
-	case strings.HasPrefix(r.UserAgent, fakefleet.UserAgent):
-		return agent
-	case scene.OfHub(r):
-		return hubProcess
-	case strings.HasPrefix(r.UserAgent, "kube-"), strings.HasPrefix(r.User.Username, "system:apiserver"):
-		return kubernetes
-	case strings.HasPrefix(r.UserAgent, node):
-		return node
-	default:
-		return r.UserAgent
-	}
-}
 
 // require fails the benchmark when anything was found.
 func (s *run) require(what string, found []string) {
@@ -64,16 +35,16 @@ func (s *run) idleWrites(from int64, clusters ...string) []string {
 	var out []string
 	for _, r := range s.Since(from) {
 		o := r.Object
-		if by := who(r); !r.Writes() || by == kubernetes || by == node || o.Resource == "leases" || r.Reviews() ||
+		if by := scene.Sender(r); !r.Writes() || by == scene.Kubernetes || by == scene.Node || o.Resource == "leases" || r.Reviews() ||
 			slices.ContainsFunc(clusters, func(c string) bool { return o.Namespace == c || strings.Contains(o.Name, c) }) {
 			continue
 		}
 		// The number of members of a set is written when it changed, at most once in ten
 		// seconds, and a starting hub reports its progress.
-		if len(clusters) > 0 && (o.Resource == "managedclustersets" || who(r) == hubProcess && r.What() == "patch clustermanagers/status") {
+		if len(clusters) > 0 && (o.Resource == "managedclustersets" || scene.OfHub(r) && r.What() == "patch clustermanagers/status") {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s %s/%s", who(r), r.What(), o.Namespace, o.Name))
+		out = append(out, fmt.Sprintf("%s: %s %s/%s", scene.Sender(r), r.What(), o.Namespace, o.Name))
 	}
 	return out
 }

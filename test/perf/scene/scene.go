@@ -30,8 +30,6 @@ const (
 	named = 5
 	// Patience bounds every wait.
 	Patience = 10 * time.Minute
-	// userAgent is the prefix of the hub's user agent.
-	userAgent = "ocm-hub/"
 )
 
 // Scene is a running hub.
@@ -48,8 +46,14 @@ type Scene struct {
 // New starts a hub whose audit log leaves out what the rules leave out.
 func New(t *testing.T, rules ...string) *Scene {
 	t.Helper()
+	return With(t, nil, rules...)
+}
+
+// With does the same with options of the cluster.
+func With(t *testing.T, options []harness.Option, rules ...string) *Scene {
+	t.Helper()
 	s := &Scene{t: t, program: harness.Program(t, "controllers/ocm-hub"), Log: audit.New(t, rules...)}
-	s.Cluster = harness.WithNode(t, "hub", map[string]string{"ocm-hub": s.program}, harness.APIServer(s.Flags()...))
+	s.Cluster = harness.WithNode(t, "hub", map[string]string{"ocm-hub": s.program}, append(options, harness.APIServer(s.Flags()...))...)
 	s.Dyn = s.Dynamic(t)
 	cluster, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
@@ -85,9 +89,6 @@ func (s *Scene) Each(from, to int, do func(ctx context.Context, i int) error) {
 	}
 	require.NoError(s.t, group.Wait())
 }
-
-// OfHub reports whether a request is one of the hub's.
-func OfHub(r audit.Request) bool { return strings.HasPrefix(r.UserAgent, userAgent) }
 
 // Asked returns the successful requests of the hub since a mark, without reviews: the
 // names of the objects by kind of request.

@@ -209,6 +209,11 @@ func (p *program) until(done func() bool, message string) {
 // each runs f for n numbers, several at a time.
 func (p *program) each(n int, f func(i int) error) {
 	p.t.Helper()
+	require.NoError(p.t, eachOf(n, f))
+}
+
+// eachOf runs f for n numbers, several at a time, and returns the first error.
+func eachOf(n int, f func(i int) error) error {
 	const atOnce = 16
 	todo, failed := make(chan int), make(chan error, atOnce)
 	var running sync.WaitGroup
@@ -231,18 +236,24 @@ func (p *program) each(n int, f func(i int) error) {
 	running.Wait()
 	select {
 	case err := <-failed:
-		require.NoError(p.t, err)
+		return err
 	default:
+		return nil
 	}
 }
 
 // make creates an object.
 func (p *program) make(client dynamic.Interface, gvr schema.GroupVersionResource, raw string) error {
+	return post(p.t.Context(), client, gvr, raw)
+}
+
+// post creates an object.
+func post(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, raw string) error {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(raw), &u.Object); err != nil {
 		return fmt.Errorf("decoding %s: %w", raw, err)
 	}
-	_, err := client.Resource(gvr).Namespace(u.GetNamespace()).Create(p.t.Context(), u, metav1.CreateOptions{})
+	_, err := client.Resource(gvr).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
 	return err
 }
 

@@ -45,14 +45,19 @@ var (
 type bench struct {
 	t          *testing.T
 	hub, spoke dynamic.Interface
-	requests   atomic.Int64
-	hubWrites  atomic.Int64
-	budgets    *budget.File
+	// hubConfig and spokeConfig are those of the administrator.
+	hubConfig, spokeConfig *rest.Config
+
+	requests  atomic.Int64
+	hubWrites atomic.Int64
+	budgets   *budget.File
 }
 
 func newBench(t *testing.T) *bench {
 	hub, spoke := harness.ControlPlane(t, "hub"), harness.ControlPlane(t, "spoke")
-	b := &bench{t: t, hub: hub.Dynamic(t), spoke: spoke.Dynamic(t), budgets: budget.Open(t, "../work.yaml")}
+	b := &bench{
+		t: t, hub: hub.Dynamic(t), spoke: spoke.Dynamic(t), hubConfig: hub.Config, spokeConfig: spoke.Config, budgets: budget.Open(t, "../work.yaml"),
+	}
 	b.install(b.hub, "manifestworks.work.open-cluster-management.io")
 	b.install(b.spoke, "appliedmanifestworks.work.open-cluster-management.io")
 	b.create(b.hub, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c1"}}`)
@@ -276,6 +281,8 @@ func TestTheWorkAgentKeepsItsBudgets(t *testing.T) {
 	}
 	b.budgets.Time("feedbackPushed", pushed, write)
 	b.budgets.Tail("feedbackPushedTail", pushed, write)
+
+	b.own().measure(budget.Sized(200, 60)).check(b.budgets)
 
 	require.Eventually(t, func() bool {
 		before := b.requests.Load()

@@ -14,13 +14,17 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	typeddiscoveryv1 "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	"k8s.io/client-go/rest"
@@ -76,8 +80,12 @@ type Config struct {
 // manager holds what all parts of the node share.
 type manager struct {
 	config Config
-	client kubernetes.Interface
 	server struct{ host, port string }
+
+	// One client for each group: the clientset of all groups is a quarter of a program.
+	core         typedcorev1.CoreV1Interface
+	coordination typedcoordinationv1.CoordinationV1Interface
+	discovery    typeddiscoveryv1.DiscoveryV1Interface
 
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
@@ -109,13 +117,23 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
+// Clear ends the pods that a process of the node with this Config.Dir left running, and removes
+// what they and it have written. That process has ended.
+func Clear(dir string) error {
+	return errors.Join(clearPods(dir), os.RemoveAll(filepath.Join(dir, logsFolder)))
+}
+
+// clearPods ends what an earlier process of this node left running. Its logs stay.
+func clearPods(dir string) error {
+	pods := filepath.Join(dir, podsFolder)
+	return errors.Join(process.EndAll(pods), os.RemoveAll(pods))
+}
+
 func newManager(c Config) (*manager, error) {
-	// End what an earlier process of this node left running.
-	pods := filepath.Join(c.Dir, podsFolder)
-	if err := errors.Join(process.EndAll(pods), os.RemoveAll(pods)); err != nil {
+	if err := clearPods(c.Dir); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.MkdirAll(pods, 0o700), os.MkdirAll(filepath.Join(c.Dir, logsFolder), 0o700)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(c.Dir, podsFolder), 0o700), os.MkdirAll(filepath.Join(c.Dir, logsFolder), 0o700)); err != nil {
 		return nil, err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -133,11 +151,27 @@ func newManager(c Config) (*manager, error) {
 		ContentType:        "application/vnd.kubernetes.protobuf",
 		AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
 	}
-	if m.client, err = kubernetes.NewForConfig(config); err != nil {
+	if err := m.connect(config); err != nil {
 		return nil, err
 	}
 	m.unbound = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
 	return m, nil
+}
+
+// connect makes the clients; they share one connection.
+func (m *manager) connect(config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	if m.core, err = typedcorev1.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	if m.coordination, err = typedcoordinationv1.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	m.discovery, err = typeddiscoveryv1.NewForConfigAndClient(config, client)
+	return err
 }
 
 // run starts the parts, in the order in which they need each other.
@@ -155,7 +189,7 @@ func (m *manager) run(ctx context.Context) error {
 	defer cancel(nil)
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: m.client.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: m.core.Events("")})
 	m.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: fieldManager, Host: m.config.Name})
 
 	logs, err := m.listenLogs(ctx)
@@ -163,18 +197,16 @@ func (m *manager) run(ctx context.Context) error {
 		return err
 	}
 	part("serving logs", logs)
-	factory, err := m.watch(ctx)
+	informers, err := m.watch(ctx)
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer func() {
-		cancel(nil)
-		factory.Shutdown()
-	}()
-	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
-		if !ok {
-			return fmt.Errorf("reading %s: %w", kind, context.Cause(ctx))
+	for _, informer := range informers {
+		m.running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	for _, informer := range informers {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return fmt.Errorf("reading what pods are made of: %w", context.Cause(ctx))
 		}
 	}
 	part("binding pods", m.bind)
@@ -205,28 +237,34 @@ func (m *manager) listenEgress(ctx context.Context) (net.Listener, error) {
 }
 
 // watch prepares the caches of everything that pods are made of.
-func (m *manager) watch(ctx context.Context) (informers.SharedInformerFactory, error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithTransform(strip))
-	core := factory.Core().V1()
-	m.pods, m.services = core.Pods().Lister(), core.Services().Lister()
-	m.slices = factory.Discovery().V1().EndpointSlices().Lister()
-	secrets, configMaps := core.Secrets().Lister(), core.ConfigMaps().Lister()
+func (m *manager) watch(ctx context.Context) ([]cache.SharedIndexInformer, error) {
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	var all []cache.SharedIndexInformer
+	var failed []error
+	of := func(client rest.Interface, resource string, kind runtime.Object, changed func(any)) cache.Indexer {
+		source := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+		informer := cache.NewSharedIndexInformer(source, kind, 0, byNamespace)
+		failed = append(failed, informer.SetTransform(strip))
+		if changed != nil {
+			_, err := informer.AddEventHandler(handler(changed))
+			failed = append(failed, err)
+		}
+		all = append(all, informer)
+		return informer.GetIndexer()
+	}
+	core := m.core.RESTClient()
+	m.pods = corelisters.NewPodLister(of(core, "pods", &corev1.Pod{}, func(object any) { m.podChanged(ctx, object) }))
+	m.services = corelisters.NewServiceLister(of(core, "services", &corev1.Service{}, nil))
+	m.slices = discoverylisters.NewEndpointSliceLister(of(m.discovery.RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{}, nil))
+	secrets := corelisters.NewSecretLister(of(core, "secrets", &corev1.Secret{}, m.contentChanged))
+	configMaps := corelisters.NewConfigMapLister(of(core, "configmaps", &corev1.ConfigMap{}, m.contentChanged))
 	m.sources = sources{
 		secret: func(namespace, name string) (*corev1.Secret, error) { return secrets.Secrets(namespace).Get(name) },
 		configMap: func(namespace, name string) (*corev1.ConfigMap, error) {
 			return configMaps.ConfigMaps(namespace).Get(name)
 		},
 	}
-	changed := func(object any) { m.podChanged(ctx, object) }
-	if _, err := core.Pods().Informer().AddEventHandler(handler(changed)); err != nil {
-		return nil, err
-	}
-	for _, informer := range []cache.SharedIndexInformer{core.Secrets().Informer(), core.ConfigMaps().Informer()} {
-		if _, err := informer.AddEventHandler(handler(m.contentChanged)); err != nil {
-			return nil, err
-		}
-	}
-	return factory, nil
+	return all, errors.Join(failed...)
 }
 
 // handler calls f for every change, deletions included.

@@ -41,7 +41,7 @@ func (m *manager) register(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: m.config.Name, Labels: m.labels()},
 		Spec:       corev1.NodeSpec{PodCIDR: podRange, PodCIDRs: []string{podRange}, ProviderID: "process://" + m.config.Name},
 	}
-	_, err := m.client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err := m.core.Nodes().Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("registering node %s: %w", m.config.Name, err)
 	}
@@ -49,7 +49,7 @@ func (m *manager) register(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encoding node status: %w", err)
 	}
-	_, err = m.client.CoreV1().Nodes().Patch(ctx, m.config.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	_, err = m.core.Nodes().Patch(ctx, m.config.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if err != nil {
 		return fmt.Errorf("writing the status of node %s: %w", m.config.Name, err)
 	}
@@ -101,7 +101,7 @@ func (m *manager) heartbeat(ctx context.Context) error {
 }
 
 func (m *manager) renew(ctx context.Context) error {
-	leases := m.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	leases := m.coordination.Leases(corev1.NamespaceNodeLease)
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       &m.config.Name,
 		LeaseDurationSeconds: ptr.To[int32](leaseDuration),
@@ -160,7 +160,7 @@ func (m *manager) bindOne(ctx context.Context, key types.NamespacedName) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: m.config.Name},
 	}
-	err = m.client.CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{FieldManager: fieldManager})
+	err = m.core.Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone or bound: the cache will have it
 	}
@@ -189,7 +189,7 @@ func (m *manager) refuse(ctx context.Context, pod *corev1.Pod, label string) err
 	if err != nil {
 		return err
 	}
-	_, err = m.client.CoreV1().Pods(pod.Namespace).Patch(
+	_, err = m.core.Pods(pod.Namespace).Patch(
 		ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager},
 		"status",
 	)

@@ -10,16 +10,16 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 )
 
 // tokens keeps the ServiceAccount tokens of one pod and renews each after four fifths of
 // its lifetime, as kubelet does.
 type tokens struct {
-	client kubernetes.Interface
-	clock  clock.PassiveClock
-	held   map[string]heldToken
+	core  typedcorev1.CoreV1Interface
+	clock clock.PassiveClock
+	held  map[string]heldToken
 }
 
 type heldToken struct {
@@ -41,7 +41,7 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	if audience != "" {
 		request.Spec.Audiences = []string{audience}
 	}
-	answer, err := t.client.CoreV1().ServiceAccounts(pod.Namespace).
+	answer, err := t.core.ServiceAccounts(pod.Namespace).
 		CreateToken(ctx, pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("asking for a token of serviceaccount %s: %w", pod.Spec.ServiceAccountName, err)

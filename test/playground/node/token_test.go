@@ -30,7 +30,7 @@ func TestATokenIsRenewedWhenFourFifthsOfItsLifeAreOver(t *testing.T) {
 		request.Status.ExpirationTimestamp = metav1.NewTime(clock.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
 		return true, request, nil
 	})
-	tokens := &tokens{client: client, clock: clock, held: map[string]heldToken{}}
+	tokens := &tokens{core: client.CoreV1(), clock: clock, held: map[string]heldToken{}}
 	require.True(t, tokens.nextRenewal().IsZero())
 	get := func(audience string, seconds int64) string {
 		token, err := tokens.get(t.Context(), aPod(), audience, seconds)

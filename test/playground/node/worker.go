@@ -52,7 +52,7 @@ func (m *manager) newWorker(pod *corev1.Pod) *worker {
 		manager: m, key: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, uid: pod.UID,
 		dir: filepath.Join(m.config.Dir, podsFolder, string(pod.UID)), started: m.config.Clock.Now(),
 		wakes:  make(chan struct{}, 1),
-		tokens: &tokens{client: m.client, clock: m.config.Clock, held: map[string]heldToken{}},
+		tokens: &tokens{core: m.core, clock: m.config.Clock, held: map[string]heldToken{}},
 	}
 	for i := range pod.Spec.InitContainers {
 		w.init = append(w.init, w.newContainer(pod, &pod.Spec.InitContainers[i], pod.Status.InitContainerStatuses))
@@ -276,7 +276,7 @@ func (w *worker) end(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.report(ctx, pod); err != nil {
 		return err
 	}
-	err := w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err := w.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &w.uid},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -295,7 +295,7 @@ func (w *worker) report(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s: %w", w.key, err)
 	}
-	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	_, err = w.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another pod of that name: the next sync sees it
 	}

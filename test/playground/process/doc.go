@@ -11,7 +11,7 @@
 //
 // A Reaper is a child that waits on a pipe. When the owner ends for any reason, the pipe
 // closes and the reaper ends everything below the folders it was given. Tests use one;
-// the demo does not, because it must outlive its command.
+// the demo and dev up do not, because what they start outlives their commands.
 //
 // It runs on Linux and darwin; elsewhere it compiles and every start fails with
 // ErrUnsupported. It does not restart anything and knows nothing about Kubernetes.

@@ -5,6 +5,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 )
@@ -20,3 +21,9 @@ func pause(int, bool) error { return ErrUnsupported }
 func stopped(int) (bool, error) { return false, ErrUnsupported }
 
 func exitCode(*os.ProcessState) int { return -1 }
+
+// ErrBusy is never returned here.
+var ErrBusy = errors.New("another process works on it")
+
+// Lock fails here.
+func Lock(string) (unlock func(), err error) { return nil, ErrUnsupported }

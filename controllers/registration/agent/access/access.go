@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,9 @@ func Bootstrap() []Right {
 	}
 }
 
+// AllSecrets returns the right to read the Secrets of all namespaces.
+func AllSecrets() []Right { return []Right{{resource: "secrets", verbs: []string{"list"}}} }
+
 // Hub returns the rights a cluster's agent needs.
 func Hub(cluster string) []Right {
 	event := []string{"create", "patch", "update"}
@@ -76,20 +80,45 @@ type Answer struct {
 // Granted reports whether the hub grants every right asked for.
 func (a Answer) Granted() bool { return a.Problem == "" && !a.Refused }
 
-// Ask checks each verb of each right; ctx bounds all checks together.
+// Ask checks each verb of each right; ctx bounds all checks together. The rights are asked for at
+// the same time: one after another, a slow hub would not have answered in time, and would be taken
+// for one that is away.
 func Ask(ctx context.Context, hub dynamic.Interface, rights []Right) Answer {
+	answers := make([]Answer, len(rights))
+	var asking sync.WaitGroup
+	for i, r := range rights {
+		asking.Go(func() { answers[i] = r.ask(ctx, hub) })
+	}
+	asking.Wait()
 	var out Answer
-	for _, r := range rights {
-		for _, verb := range r.verbs {
-			allowed, err := r.allowed(ctx, hub, verb)
-			switch {
-			case apierrors.IsUnauthorized(err):
-				return Answer{Refused: true, Missing: []string{"the hub does not know the credential"}}
-			case err != nil:
-				return Answer{Problem: err.Error()}
-			case !allowed:
-				out.Refused, out.Missing = true, append(out.Missing, fmt.Sprintf("%s %s", verb, r))
-			}
+	for _, a := range answers {
+		switch {
+		case a.Refused && len(a.Missing) == 0:
+			return Answer{Refused: true, Missing: []string{"the hub does not know the credential"}}
+		case a.Problem != "" && out.Problem == "":
+			out.Problem = a.Problem
+		}
+		out.Refused, out.Missing = out.Refused || a.Refused, append(out.Missing, a.Missing...)
+	}
+	if out.Problem != "" {
+		return Answer{Problem: out.Problem}
+	}
+	return out
+}
+
+// ask checks each verb. Refused without anything missing means that the hub does not know the
+// credential.
+func (r Right) ask(ctx context.Context, hub dynamic.Interface) Answer {
+	var out Answer
+	for _, verb := range r.verbs {
+		allowed, err := r.allowed(ctx, hub, verb)
+		switch {
+		case apierrors.IsUnauthorized(err):
+			return Answer{Refused: true}
+		case err != nil:
+			return Answer{Problem: err.Error()}
+		case !allowed:
+			out.Refused, out.Missing = true, append(out.Missing, fmt.Sprintf("%s %s", verb, r))
 		}
 	}
 	return out

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // idle is a loop whose collections are empty and not running.
 func idle(t *testing.T) *Controller {
 	t.Helper()
-	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
+	p := &Place{Secrets: NewSecrets(nil, "agent", "", logr.Discard())}
 	c, err := New(Config{
 		Cluster:    "c1",
 		Endpoint:   hubConfig(),
@@ -49,7 +49,7 @@ func TestAddOnsReachTheHubAsTheirAgentDoes(t *testing.T) {
 		TLSServerName: "hub.internal",
 		CAData:        pem.EncodeToMemory(block),
 	}
-	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
+	p := &Place{Secrets: NewSecrets(nil, "agent", "", logr.Discard())}
 	c, err := New(Config{
 		Cluster:    "c1",
 		Endpoint:   hub,

@@ -57,6 +57,8 @@ type State struct {
 	// Held is the add-on's secret, Pending that of the request; nil when this agent has none
 	// there.
 	Held, Pending *Secret
+	// Stored is what this agent has in the place of Pending, even if its labels are wrong.
+	Stored *Secret
 	// Answer is the hub's view of the pending request.
 	Answer request.Answer
 	// Kubeconfig is the digest of the kubeconfig wanted; empty for none.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,6 +64,8 @@ func (c *Controller) carryOut(ctx context.Context, s State, p Plan) error {
 				if err := c.checkVacant(ctx, s); err != nil {
 					return err
 				}
+				logr.FromContextOrDiscard(ctx).Info("Certificate request begins", "addon", w.AddOn, "secret", w.Name, "request", next.Request,
+					"reason", p.Message, "registration", s.Digest, "pending", s.Pending.digest())
 			}
 			return c.writePending(ctx, s, next)
 		},
@@ -144,14 +147,10 @@ func (c *Controller) storeCredential(ctx context.Context, s State, data map[stri
 	return nil
 }
 
-// writePending writes the whole pending secret.
+// writePending writes the whole pending secret, over nothing but what the decision was made from: a
+// secret that the cache shows only since then may hold a request that is already on its way.
 func (c *Controller) writePending(ctx context.Context, s State, p request.Pending) error {
-	at, seen := c.pendingSlot(s.Want), s.Pending
-	if other, ok := at.place.Secrets.Get(at.key); ok && seen == nil {
-		// It is this agent's, but its labels were changed.
-		seen = &other
-	}
-	return c.writeSecret(ctx, at, seen, c.newSecret(s, addonv1alpha1.CredentialPending, p.Data()))
+	return c.writeSecret(ctx, c.pendingSlot(s.Want), s.Stored, c.newSecret(s, addonv1alpha1.CredentialPending, p.Data()))
 }
 
 // newSecret returns a secret of this agent, without a name.
@@ -216,6 +215,7 @@ func (c *Controller) dropUnwanted(ctx context.Context, addOn string, wants []Wan
 		for _, seen := range p.Secrets.List() {
 			at := slot{p, reconcile.Key{Namespace: seen.Namespace, Name: seen.Name}}
 			if seen.AddOn == addOn && !(keep && seen.Pending == nil) && !wanted[at] {
+				logr.FromContextOrDiscard(ctx).Info("Secret that no registration wants is removed", "addon", addOn, "secret", at.key.String(), "registrations", len(wants))
 				errs = append(errs, seen.Remove(ctx, at.secrets()))
 			}
 		}

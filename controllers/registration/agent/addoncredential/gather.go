@@ -91,7 +91,7 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 		}
 		s.Held = &held
 	}
-	s.Pending = c.pendingOf(w)
+	s.Pending, s.Stored = c.pendingOf(w)
 	if s.Pending != nil {
 		s.Asked = e.asked.When(s.Pending.Pending.Request)
 	}
@@ -125,14 +125,18 @@ func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
 	return Unknown
 }
 
-// pendingOf returns the secret of the request for a registration; nil if there is none.
-func (c *Controller) pendingOf(w Want) *Secret {
+// pendingOf returns the secret of the request for a registration, and whatever this agent has in
+// its place, which is another one if its labels were changed; nil if there is none.
+func (c *Controller) pendingOf(w Want) (pending, stored *Secret) {
 	at := c.pendingSlot(w)
 	p, ok := at.place.Secrets.Get(at.key)
-	if !ok || p.Pending == nil || p.AddOn != w.AddOn {
-		return nil
+	switch {
+	case !ok:
+		return nil, nil
+	case p.Pending == nil || p.AddOn != w.AddOn:
+		return nil, &p
 	}
-	return &p
+	return &p, &p
 }
 
 // assignSecrets assigns each contested secret to one add-on: to the one that has it, else to the

@@ -36,6 +36,14 @@ type Secret struct {
 	Pending *request.Pending
 }
 
+// digest returns what the secret was made for; empty if there is none.
+func (s *Secret) digest() string {
+	if s == nil {
+		return ""
+	}
+	return s.Digest
+}
+
 // Life is how long a credential is valid.
 type Life struct {
 	// Until is its expiry, Renew when to start getting the next one.
@@ -47,11 +55,11 @@ type Life struct {
 	Problem string
 }
 
-// NewSecrets makes the collection of the secrets, in all namespaces, that the agent in
+// NewSecrets makes the collection of the secrets, in the namespace scope or in all, that the agent in
 // agentNamespace created for add-ons. Its owner runs it.
-func NewSecrets(client dynamic.Interface, agentNamespace string, log logr.Logger) *watch.Collection[Secret] {
+func NewSecrets(client dynamic.Interface, agentNamespace, scope string, log logr.Logger) *watch.Collection[Secret] {
 	return watch.New(watch.Options[Secret]{
-		Client: client, Resource: request.Secrets, Log: log,
+		Client: client, Resource: request.Secrets, Namespace: scope, Log: log,
 		LabelSelector: addonv1alpha1.LabelCredentialAgent + "=" + agentNamespace,
 		Keep:          func(u *unstructured.Unstructured) (Secret, bool) { return readSecret(u), true },
 	})

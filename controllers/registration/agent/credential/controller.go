@@ -47,6 +47,9 @@ type Config struct {
 	// Choose returns the bootstrap secret to use where the settings list several, and why
 	// there is none when it is empty. After a change, Wake must be called.
 	Choose func() (secret, problem string)
+	// Unknown reports whether the hub refuses the session's requests because it does not know the
+	// certificate; nil means that it never does. After a change, Wake must be called.
+	Unknown func() bool
 }
 
 // Report is the state of the agent.
@@ -88,6 +91,8 @@ type Controller struct {
 	// attempt is what was tried last at a hub that may have moved, trial its result.
 	attempt string
 	trial   Trial
+	// refusal is what the hub said last about the stored certificate.
+	refusal Refusal
 	// asked is the request created last.
 	asked request.Asked
 	// behind counts consecutive passes with a stale cache.
@@ -192,7 +197,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	switch {
 	case err == nil:
 		c.behind = 0
-		if p.Step == stepJoin || p.Step == stepTry {
+		if p.Step == stepJoin || p.Step == stepTry || p.Step == stepInquire {
 			// Nothing on this cluster has changed that would trigger the next step.
 			result.RequeueAfter = time.Millisecond
 		}

@@ -51,6 +51,8 @@ const (
 	stepJoin = request.StepOwn
 	// stepTry tries the stored certificate at a hub that may have moved.
 	stepTry = request.StepOwn + 1
+	// stepInquire asks the hub whether it knows the stored certificate.
+	stepInquire = request.StepOwn + 2
 )
 
 // State is the input of a decision.
@@ -63,6 +65,10 @@ type State struct {
 	Request   request.Answer
 	// Trial is the answer of a hub that may have moved to the stored certificate.
 	Trial Trial
+	// Unknown is true while the hub refuses requests because it does not know the certificate,
+	// Refusal what it said when it was asked.
+	Unknown bool
+	Refusal Refusal
 	// JoinDue is true when it is time to check whether the ManagedCluster exists.
 	JoinDue bool
 	// Asked is when this process created the pending request; zero if it did not.
@@ -116,7 +122,7 @@ func Decide(s State) Plan {
 			out.RequeueAfter = left
 		}
 	}
-	return out
+	return s.withInquiry(out)
 }
 
 // machine returns the input of the state machine common to all certificates.
@@ -154,6 +160,8 @@ func (s State) unusable() string {
 		return "the certificate expired at " + request.Stamp(s.Kept.Expires)
 	case s.Bootstrap.Config != nil && s.Kept.Config.Difference(s.Bootstrap.Config) != "":
 		return "the bootstrap kubeconfig names another hub: different " + s.Kept.Config.Difference(s.Bootstrap.Config)
+	case s.isRefused():
+		return "the hub does not know the certificate any more"
 	}
 	return ""
 }

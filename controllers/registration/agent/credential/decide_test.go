@@ -111,6 +111,12 @@ func (w *world) with(f func(*State)) *world {
 	return w
 }
 
+// refused is a hub that has refused the certificate for so long, and was asked so long ago.
+func (w *world) refused(unknown bool, since, asked time.Duration) *world {
+	w.Unknown, w.Refusal = unknown, Refusal{Since: now.Add(-since), Asked: now.Add(-asked)}
+	return w
+}
+
 // plan is what is compared of a Plan.
 type plan struct {
 	Step           request.Step
@@ -393,6 +399,41 @@ func TestDecide(t *testing.T) {
 				RequeueAfter: 14 * time.Minute,
 			},
 			"denied",
+		},
+		"the hub does not know the certificate: it is asked directly": {
+			joinedFor(t, 15*time.Minute).refused(true, time.Hour, time.Hour),
+			plan{Own: true, Step: stepInquire, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid until",
+		},
+		"it was asked a moment ago": {
+			joinedFor(t, 15*time.Minute).refused(true, 4*time.Second, 4*time.Second),
+			plan{Own: true, Phase: PhaseServing, RequeueAfter: 6 * time.Second},
+			"valid until",
+		},
+		"it refused for a moment: it is asked again": {
+			joinedFor(t, 15*time.Minute).refused(false, 39*time.Second, 10*time.Second),
+			plan{Own: true, Step: stepInquire, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid until",
+		},
+		"it has refused for good: back to bootstrap": {
+			joinedFor(t, 15*time.Minute).refused(true, 30*time.Second, 0),
+			plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"preparing",
+		},
+		"it has refused for good, and the request waits: it is asked now and then": {
+			joinedFor(t, 15*time.Minute).ask().refused(false, time.Hour, 4*time.Minute).with(func(s *State) { s.Pending.Key = key(t) }),
+			plan{Phase: PhaseWaiting, RequeueAfter: time.Minute},
+			"waits for approval",
+		},
+		"it has refused for good, and the time has come to ask it": {
+			joinedFor(t, 15*time.Minute).ask().refused(false, time.Hour, 5*time.Minute).with(func(s *State) { s.Pending.Key = key(t) }),
+			plan{Step: stepInquire, Phase: PhaseWaiting, RequeueAfter: joinEvery},
+			"waits for approval",
+		},
+		"it refuses, and there is no bootstrap secret: nothing is given up": {
+			joinedFor(t, 15*time.Minute).refused(true, time.Hour, 0).with(func(s *State) { s.Bootstrap = Bootstrap{} }),
+			plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid until",
 		},
 		"a short certificate rests after its issue": {
 			joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }),

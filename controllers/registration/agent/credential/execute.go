@@ -44,6 +44,9 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 		return c.joinHub(ctx, s)
 	case stepTry:
 		return c.tryMoved(ctx, s)
+	case stepInquire:
+		c.inquire(ctx, s)
+		return nil
 	case request.StepKeep:
 		return c.keepCertificate(ctx, s, p.Certificate)
 	case request.StepRewrite:
@@ -195,7 +198,7 @@ func (c *Controller) writeSecret(ctx context.Context, name string, seen *Secret,
 
 // isStaleCache reports whether a write to a secret failed because the cache was behind.
 func isStaleCache(step request.Step, err error) bool {
-	if step == stepJoin || step == request.StepAsk || step == stepTry {
+	if step == stepJoin || step == request.StepAsk || step == stepTry || step == stepInquire {
 		return false
 	}
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)

@@ -32,6 +32,10 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 	if s.hasMoved() && c.attempt == s.attempt() {
 		s.Trial = c.trial
 	}
+	s.Unknown = c.config.Unknown != nil && c.config.Unknown()
+	if c.refusal.Certificate == s.certificateID() {
+		s.Refusal = c.refusal
+	}
 	own := s.unusable() == ""
 	if err := c.connect(ctx, s, own); err != nil {
 		return s, err

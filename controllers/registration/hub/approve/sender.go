@@ -3,7 +3,6 @@
 package approve
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
@@ -42,7 +41,7 @@ func originOf(r Request) origin {
 			return ownAgent
 		}
 		return stranger
-	case spec.Username == identity.BootstrapUser, slices.Contains(spec.Groups, clusterv1.GroupBootstrap), len(identity.BootstrapClusters(spec.Groups)) > 0:
+	case identity.Joins(spec.Username, spec.Groups):
 		return joiner
 	}
 	return person

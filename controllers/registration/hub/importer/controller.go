@@ -52,6 +52,8 @@ type Controller struct {
 	clusters *watch.Collection[string]
 
 	mu sync.Mutex
+	// sight is how the Clusters were seen last.
+	sight sight
 	// waiting are the ManagedClusters to import, by their Cluster.
 	waiting map[reconcile.Key]map[string]bool
 }
@@ -71,11 +73,8 @@ func Register(m *manager.Manager, c Config) {
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.observe)
 	controller.clusters.OnChange(func(key reconcile.Key) { controller.wake(func(k reconcile.Key) bool { return k == key }) })
-	controller.clusters.OnOutcome(func(err error) {
-		if apierrors.IsForbidden(err) {
-			controller.wake(func(reconcile.Key) bool { return true })
-		}
-	})
+	controller.clusters.OnOutcome(func(error) { controller.look() })
+	controller.clusters.OnSynced(controller.look)
 	m.AddTask(controller.clusters.Run)
 	m.Add(reconcile.Loop{Name: Name, Workers: 4, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
 }
@@ -104,6 +103,35 @@ func (c *Controller) observe(old, current *clusterv1.ManagedCluster) {
 	}
 }
 
+// look queues every ManagedCluster if the Clusters are seen in another way than before: a list
+// without objects changes no object, and yet answers for all that wait.
+func (c *Controller) look() {
+	now := c.sees()
+	c.mu.Lock()
+	changed := c.sight != now
+	c.sight = now
+	c.mu.Unlock()
+	if changed {
+		c.wake(func(reconcile.Key) bool { return true })
+	}
+}
+
+// sees returns how the Clusters are seen now. Without their kind there are none.
+func (c *Controller) sees() sight {
+	err := c.clusters.Err()
+	select {
+	case <-c.clusters.Synced():
+	default:
+		if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return unread
+		}
+	}
+	if apierrors.IsForbidden(err) {
+		return denied
+	}
+	return read
+}
+
 // wake queues the ManagedClusters of those Clusters that which selects.
 func (c *Controller) wake(which func(reconcile.Key) bool) {
 	c.mu.Lock()
@@ -128,8 +156,7 @@ func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster
 
 // gather reads the caches.
 func (c *Controller) gather(mc *clusterv1.ManagedCluster) State {
-	s := State{Cluster: mc, Now: c.config.Clock.Now(), Renderers: c.config.Renderers}
+	s := State{Cluster: mc, Now: c.config.Clock.Now(), Renderers: c.config.Renderers, sight: c.sees()}
 	s.Phase, s.Found = c.clusters.Get(clusterOf(mc))
-	s.Denied = apierrors.IsForbidden(c.clusters.Err())
 	return s
 }

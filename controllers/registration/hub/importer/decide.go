@@ -17,9 +17,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// annotation of a ManagedCluster names its Cluster as NAMESPACE/NAME.
-const annotation = "cluster.x-k8s.io/cluster"
-
 // phaseProvisioned is the phase of a Cluster whose API server answers.
 const phaseProvisioned = "Provisioned"
 
@@ -33,6 +30,18 @@ const (
 // maxMessage limits what a failure may say, in bytes.
 const maxMessage = 512
 
+// sight is how the hub sees the Clusters.
+type sight int
+
+const (
+	// unread means that they were not read yet: nothing may be said of them.
+	unread sight = iota
+	// denied means that the hub may not read them.
+	denied
+	// read means that they are known.
+	read
+)
+
 // State holds everything a decision needs.
 type State struct {
 	// Cluster is the ManagedCluster; Decide does not change it.
@@ -40,8 +49,8 @@ type State struct {
 	// Phase is that of its Cluster; Found is false where there is none.
 	Phase string
 	Found bool
-	// Denied is true while the hub may not read Clusters.
-	Denied bool
+	// sight is how the hub sees the Clusters.
+	sight sight
 	// Renderers build the settings of the agent, in this order; empty means both, without a
 	// Secret being required.
 	Renderers []string
@@ -61,7 +70,7 @@ func fail(reason, doing string, err error) *failure {
 
 // clusterOf returns the Cluster of a ManagedCluster.
 func clusterOf(mc *clusterv1.ManagedCluster) reconcile.Key {
-	if namespace, name, ok := strings.Cut(mc.Annotations[annotation], "/"); ok {
+	if namespace, name, ok := strings.Cut(mc.Annotations[clusterv1.AnnotationCAPICluster], "/"); ok {
 		return reconcile.Key{Namespace: namespace, Name: name}
 	}
 	return reconcile.Key{Namespace: mc.Name, Name: mc.Name}
@@ -103,14 +112,16 @@ func Decide(s State) reconcile.Plan {
 	case s.Found:
 		c.Reason = clusterv1.ReasonKubeConfigNotFound
 		c.Message = fmt.Sprintf("Waiting for Cluster %s to be %s; its phase is %q", key, phaseProvisioned, excerpt.Within(s.Phase, maxMessage/4))
-	case s.Cluster.Annotations[annotation] == "":
+	case s.Cluster.Annotations[clusterv1.AnnotationCAPICluster] == "":
 		return plan // most clusters are none of Cluster API
-	case s.Denied:
+	case s.sight == unread:
+		return plan
+	case s.sight == denied:
 		c.Reason = clusterv1.ReasonKubeConfigGetFailed
 		c.Message = "The hub may not read Clusters of Cluster API. An administrator allows it with: " + confighub.AllowImporter
 	default:
 		c.Reason = clusterv1.ReasonKubeConfigNotFound
-		c.Message = fmt.Sprintf("There is no Cluster %s, which the annotation %s names", key, annotation)
+		c.Message = fmt.Sprintf("There is no Cluster %s, which the annotation %s names", key, clusterv1.AnnotationCAPICluster)
 	}
 	mc := s.Cluster.DeepCopy()
 	hub.SetCondition(mc, s.Now, c)

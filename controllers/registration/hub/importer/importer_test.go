@@ -5,9 +5,12 @@ package importer
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"syscall"
@@ -21,6 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -28,8 +32,8 @@ import (
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 func due(change ...func(*State)) State {
-	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{annotation: "fleet/one"}}}
-	s := State{Cluster: mc, Found: true, Phase: phaseProvisioned, Now: noon}
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationCAPICluster: "fleet/one"}}}
+	s := State{Cluster: mc, Found: true, Phase: phaseProvisioned, Now: noon, sight: read}
 	for _, c := range change {
 		c(&s)
 	}
@@ -56,7 +60,8 @@ func TestDecide(t *testing.T) {
 		"failed":                      {due(func(s *State) { s.Failed = &failure{"R", "m"} }), true, "R", "m"},
 		"not provisioned":             {due(func(s *State) { s.Phase = "Pending" }), false, clusterv1.ReasonKubeConfigNotFound, `its phase is "Pending"`},
 		"named and not there":         {due(func(s *State) { s.Found = false }), false, clusterv1.ReasonKubeConfigNotFound, "no Cluster fleet/one"},
-		"named and not readable":      {due(func(s *State) { s.Found, s.Denied = false, true }), false, clusterv1.ReasonKubeConfigGetFailed, confighub.AllowImporter},
+		"named and not readable":      {due(func(s *State) { s.Found, s.sight = false, denied }), false, clusterv1.ReasonKubeConfigGetFailed, confighub.AllowImporter},
+		"named and not read yet":      {due(func(s *State) { s.Found, s.sight = false, unread }), false, "", ""},
 		"an ordinary cluster":         {due(func(s *State) { s.Found, s.Cluster.Annotations = false, nil }), false, "", ""},
 		"imported":                    {due(condition(clusterv1.ConditionImportSucceeded, metav1.ConditionTrue)), false, "", ""},
 		"imported in vain before":     {due(condition(clusterv1.ConditionImportSucceeded, metav1.ConditionFalse)), true, clusterv1.ReasonImportSucceed, ""},
@@ -96,7 +101,7 @@ func TestTheClusterOfAManagedCluster(t *testing.T) {
 		"a/b":   {Namespace: "a", Name: "b"},
 		"other": {Namespace: "c1", Name: "c1"},
 	} {
-		require.Equal(t, want, clusterOf(due(func(s *State) { s.Cluster.Annotations[annotation] = text }).Cluster), text)
+		require.Equal(t, want, clusterOf(due(func(s *State) { s.Cluster.Annotations[clusterv1.AnnotationCAPICluster] = text }).Cluster), text)
 	}
 }
 
@@ -164,4 +169,18 @@ func TestTextOfTheClusterIsNotShown(t *testing.T) {
 		require.EqualError(t, plain(err), want)
 	}
 	require.LessOrEqual(t, len(fail("R", "doing", errors.New(strings.Repeat("x", 4096))).message), maxMessage)
+}
+
+// The hub's network is not open to whoever writes a kubeconfig.
+func TestAClusterSendsTheHubNowhereElse(t *testing.T) {
+	asked := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.String() }))
+	t.Cleanup(other.Close)
+	server := httptest.NewTLSServer(http.RedirectHandler(other.URL+"/latest/meta-data", http.StatusFound))
+	t.Cleanup(server.Close)
+	there, err := connect(&kubeconfig.Config{Server: server.URL, CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})})
+	require.NoError(t, err)
+	_, err = there.find(t.Context(), "c1", &kubeconfig.Config{})
+	require.EqualError(t, err, errNotReached.Error())
+	require.Empty(t, asked)
 }

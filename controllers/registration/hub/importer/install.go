@@ -33,10 +33,9 @@ const (
 
 // Names that an import reads.
 const (
-	valuesSecret     = "cluster-import-config"
-	valuesKey        = "values.yaml"
-	kubeconfigSuffix = "-kubeconfig"
-	kubeconfigKey    = "value"
+	valuesSecret  = "cluster-import-config"
+	valuesKey     = "values.yaml"
+	kubeconfigKey = "value"
 )
 
 // tokenLife is how long the agent has to register, and patience how long an import may take.
@@ -98,7 +97,7 @@ func importFailure(err error) *failure {
 // kubeconfig reads the kubeconfig that Cluster API keeps for a Cluster.
 func (c *Controller) kubeconfig(ctx context.Context, s State) (*kubeconfig.Config, *failure) {
 	key := clusterOf(s.Cluster)
-	name := key.Name + kubeconfigSuffix
+	name := key.Name + clusterv1.SecretSuffixCAPI
 	secret, err := typed.Get[corev1.Secret](ctx, c.config.Client, secrets, key.Namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -52,6 +52,7 @@ func connect(c *kubeconfig.Config) (remote, error) {
 		Host: c.Server, BearerToken: c.Token, UserAgent: "ocm-hub/" + version.Get(), QPS: -1, Timeout: answerBy,
 		TLSClientConfig: rest.TLSClientConfig{ServerName: c.TLSServerName, CAData: c.CAData, CertData: c.CertData, KeyData: c.KeyData},
 	}
+	config.Wrap(kubeconfig.Direct)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
 	if c.ProxyURL != "" {
 		proxy, err := url.Parse(c.ProxyURL)

@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // pageSize is the page size of the first list.
@@ -131,7 +133,7 @@ func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 		o.FieldSelector = "metadata.name=" + clusterv1.LeaseName
 		return client.Get().Resource("leases").VersionedParams(&o, parameters)
 	}
-	r := cache.NewReflectorWithOptions(&cache.ListWatch{
+	r := cache.NewReflectorWithOptions(watch.Guard(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := &coordinationv1.LeaseList{}
 			return list, get(o).Do(ctx).Into(list)
@@ -140,7 +142,7 @@ func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 			o.Watch = true
 			return get(o).Watch(ctx)
 		},
-	}, &coordinationv1.Lease{}, store{a}, cache.ReflectorOptions{Name: "leases"})
+	}), &coordinationv1.Lease{}, store{a}, cache.ReflectorOptions{Name: "leases", Backoff: &manager.ListRetry})
 	r.WatchListPageSize = pageSize
 	r.RunWithContext(ctx)
 	return nil

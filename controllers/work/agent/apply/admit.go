@@ -16,9 +16,9 @@ import (
 // no change is missed.
 func (p *pass) authorize(ctx context.Context) error {
 	p.applier = p.c.Applier
-	account := p.state.Executor
+	account, name := p.state.Executor, p.c.Applied.Identity.Name(p.state.Work.Name)
 	if account.IsAgent() {
-		p.c.Rights.Forget(p.applied.Name) //nolint:contextcheck // watches live as long as the agent, not as this pass
+		p.c.Rights.Forget(name) //nolint:contextcheck // watches live as long as the agent, not as this pass
 		return nil
 	}
 	client, err := p.c.Rights.As(account)
@@ -32,7 +32,7 @@ func (p *pass) authorize(ctx context.Context) error {
 			namespaces = append(namespaces, t.ID.Namespace)
 		}
 	}
-	p.c.Rights.Track(ctx, p.applied.Name, account, namespaces...)
+	p.c.Rights.Track(ctx, name, account, namespaces...)
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
 		if !t.Phase.names() || !t.Action.looks() {

@@ -58,6 +58,9 @@ type Config struct {
 	Repaired func()
 	// Event is called when a work fails or recovers.
 	Event func(ctx context.Context, work *workv1.ManifestWork, event reconcile.Event)
+	// SealAfter is how long all works have to be at rest before the seal of one alone is
+	// recorded.
+	SealAfter time.Duration
 	// Clock gives the time of passes.
 	Clock clock.PassiveClock
 }
@@ -69,6 +72,9 @@ type Controller struct {
 	mu      sync.Mutex
 	records map[string]*record
 	stands  map[string]Standing
+	// passed is when the last pass over a work that had changed ended, sealNext when the
+	// next seal may be recorded.
+	passed, sealNext time.Time
 }
 
 // Standing is the state in which the last pass left a work.
@@ -91,7 +97,7 @@ func (c *Controller) Standing(work string) Standing {
 func (c *Controller) recordStanding(work string, s Standing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stands[work] = s
+	c.stands[work], c.passed = s, c.c.Clock.Now()
 }
 
 // New returns a Controller with an empty memory.
@@ -126,6 +132,10 @@ type record struct {
 	removed time.Time
 	// read is when a pass last read objects for rules alone.
 	read time.Time
+	// sealAt is when the seal is to be recorded; zero if it is. sealTurn is set when that
+	// is its turn among others.
+	sealAt   time.Time
+	sealTurn bool
 }
 
 // Reconcile brings the objects of a work that is not being deleted closer to what it
@@ -134,9 +144,9 @@ type record struct {
 func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile.Result, error) {
 	r := c.record(work)
 	if wait, quiet := c.quiet(work, r); quiet {
-		return reconcile.Result{RequeueAfter: wait}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, c.sealDue(ctx, work.Name, r))}, nil
 	}
-	r.settled = false
+	r.settled, r.sealAt, r.sealTurn = false, time.Time{}, false
 	r.unfold(c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name)))
 	r.epoch = c.c.Works.Claims.Epoch(work.Name)
 	body, err := c.c.Works.Body(ctx, work)
@@ -173,7 +183,7 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 	c.recordStanding(work.Name, Standing{
 		Generation: r.generation, Failing: apimeta.IsStatusConditionFalse(pass.work.Status.Conditions, workv1.ConditionApplied),
 	})
-	pass.recordApplied(ctx, r.fold(pass.applied))
+	result.RequeueAfter = sooner(result.RequeueAfter, pass.recordApplied(ctx, r.fold(pass.applied)))
 	return result, nil
 }
 

@@ -7,12 +7,12 @@
 // remembered and watched of their objects. Decide, which is pure, gives each manifest one
 // action and lists what has to be removed. Then, in this order:
 //
-//	prepare        the finalizer on the ManifestWork, and the AppliedManifestWork
-//	readLive       reads each object that may have changed
+//	look           reads each object that may have changed; the finalizer on the ManifestWork
+//	prepare        the AppliedManifestWork; a new one lists all objects
 //	recordObjects  the record of all objects, before any of them is written
 //	decideStep     decides for each manifest, from what was read, what to send (pure)
 //	send           writes, by rank; removals follow in the opposite order
-//	recordObjects  the record with the identities that the writes returned
+//	recordWritten  the record with the identities that the writes returned
 //	recordComplete the record of which manifests are complete
 //	report         one status write on the hub
 //

@@ -138,8 +138,10 @@ func notesOn(applied *workv1.AppliedManifestWork) digest.Sum {
 // recordApplied records on the AppliedManifestWork which state of the work was applied,
 // and the seal if the pass folded it, so that an agent that restarts knows without a
 // request that the work is applied. Without the seal the work is applied again, which
-// changes nothing.
-func (p *pass) recordApplied(ctx context.Context, folded bool) {
+// changes nothing; so a write for the seal alone waits until the work is at rest, and
+// recordApplied returns until when. A change in between records both at once, and a
+// deletion spares the write.
+func (p *pass) recordApplied(ctx context.Context, folded bool) time.Duration {
 	values := map[string]string{}
 	if now := ledger.SightingOf(p.state.Work); !ledger.Noted(p.applied, now) || p.state.WentBack != "" && !p.plan.Mark {
 		values[workv1.AnnotationLastSeen] = now.String()
@@ -147,19 +149,85 @@ func (p *pass) recordApplied(ctx context.Context, folded bool) {
 	if p.plan.Unmark {
 		values[workv1.AnnotationRemovalHeld] = ""
 	}
+	alone := len(values) == 0
 	if folded {
-		if value := seal(p.record.each(p.applied)); value != p.applied.Annotations[workv1.AnnotationAppliedDigest] {
-			values[workv1.AnnotationAppliedDigest] = value
-		}
+		p.record.addSeal(values, p.applied)
 	}
-	if len(values) == 0 {
-		return
+	switch {
+	case len(values) == 0:
+		return 0
+	case alone:
+		p.record.sealAt = p.c.Clock.Now().Add(p.c.SealAfter)
+		return p.c.SealAfter
 	}
 	if err := p.annotate(ctx, values); err != nil {
-		logr.FromContextOrDiscard(ctx).V(1).Info("The applied state was not recorded", "work", p.work.Name, "error", err.Error())
-		return
+		logNotRecorded(ctx, p.work.Name, err)
+		return 0
 	}
 	p.record.notes = notesOn(p.applied)
+	return 0
+}
+
+// addSeal adds to annotations the seal of a folded record, where it is new.
+func (r *record) addSeal(values map[string]string, applied *workv1.AppliedManifestWork) {
+	if value := seal(r.each(applied)); value != applied.Annotations[workv1.AnnotationAppliedDigest] {
+		values[workv1.AnnotationAppliedDigest] = value
+	}
+}
+
+// sealLast is how long the seal of a work waits at most for other works to come to rest.
+// Seals are recorded sealEvery after each other, so that the seals of many works do not
+// delay a work that changes.
+const sealLast, sealEvery = time.Minute, 5 * time.Millisecond
+
+// sealDue records the seal of a work at rest when it is due, and otherwise returns when it
+// will be.
+func (c *Controller) sealDue(ctx context.Context, work string, r *record) time.Duration {
+	if r.sealAt.IsZero() {
+		return 0
+	}
+	c.mu.Lock()
+	rest := c.passed.Add(c.c.SealAfter)
+	c.mu.Unlock()
+	now, last := c.c.Clock.Now(), r.sealAt.Add(sealLast)
+	if now.Before(r.sealAt) || (now.Before(rest) && now.Before(last)) {
+		return max(r.sealAt.Sub(now), min(rest.Sub(now), last.Sub(now)))
+	}
+	if turn := c.sealTurn(r, now); turn > 0 {
+		return turn
+	}
+	r.sealAt = time.Time{}
+	applied := c.c.Applied.Get(c.c.Applied.Identity.Name(work))
+	if applied == nil || !c.asRecorded(applied, r) {
+		return 0
+	}
+	values := map[string]string{}
+	if r.addSeal(values, applied); len(values) == 0 {
+		return 0
+	}
+	if _, err := c.c.Applied.Annotate(ctx, applied, values); err != nil {
+		logNotRecorded(ctx, work, err)
+	}
+	return 0
+}
+
+// sealTurn gives the seal of a work its turn, and returns when that is.
+func (c *Controller) sealTurn(r *record, now time.Time) time.Duration {
+	if r.sealTurn {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sealNext.Before(now) {
+		c.sealNext = now
+	}
+	r.sealAt, r.sealTurn = c.sealNext, true
+	c.sealNext = c.sealNext.Add(sealEvery)
+	return r.sealAt.Sub(now)
+}
+
+func logNotRecorded(ctx context.Context, work string, err error) {
+	logr.FromContextOrDiscard(ctx).V(1).Info("The applied state was not recorded", "work", work, "error", err.Error())
 }
 
 // watchWait is how long a work that may be applied already waits for the watches of its

@@ -50,16 +50,15 @@ type pass struct {
 // perform carries out the plan. It returns only errors of the bookkeeping on either side;
 // without the record nothing is written.
 func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
-	if err := p.prepare(ctx); err != nil {
+	if err := p.look(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := p.authorize(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	p.readLive(ctx)
 	p.pending = slices.Concat(p.plan.Pending, p.plan.Held)
 	for _, r := range p.plan.Remove {
 		p.pending = append(p.pending, r.Recorded)
+	}
+	if err := p.prepare(ctx); err != nil {
+		return reconcile.Result{}, err
 	}
 	if err := p.recordObjects(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -68,16 +67,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	p.send(ctx)
 	removeErr := p.remove(ctx)
 	p.record.owed = p.listed()
-	if err := p.recordObjects(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	p.record.owed = nil
-	p.remember()
-	p.claim()
-	if err := p.recordComplete(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := p.report(ctx); err != nil {
+	if err := p.conclude(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	p.record.notes = notesOn(p.applied)
@@ -85,18 +75,45 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	return p.result(), removeErr
 }
 
-// prepare puts the finalizer on the work and creates or adopts the AppliedManifestWork.
+// conclude records what was written, and then reports it.
+func (p *pass) conclude(ctx context.Context) error {
+	if err := p.recordWritten(ctx); err != nil {
+		return err
+	}
+	p.record.owed = nil
+	p.remember()
+	p.claim()
+	if err := p.recordComplete(ctx); err != nil {
+		return err
+	}
+	return p.report(ctx)
+}
+
+// look reads the objects that may have changed, and meanwhile puts the finalizer on the
+// work.
+func (p *pass) look(ctx context.Context) error {
+	p.applied = p.state.Applied
+	if err := p.authorize(ctx); err != nil {
+		return err
+	}
+	if !p.plan.Hold {
+		p.readLive(ctx)
+		return nil
+	}
+	var held sync.WaitGroup
+	var err error
+	held.Go(func() { p.work, err = p.c.Works.Hold(ctx, p.state.Work) })
+	p.readLive(ctx)
+	held.Wait()
+	return err
+}
+
+// prepare creates the AppliedManifestWork with the list of the objects, or adopts it.
 func (p *pass) prepare(ctx context.Context) error {
 	var err error
-	p.applied = p.state.Applied
-	if p.plan.Hold {
-		if p.work, err = p.c.Works.Hold(ctx, p.work); err != nil {
-			return err
-		}
-	}
 	switch {
 	case p.plan.Create:
-		p.applied, err = p.c.Applied.Create(ctx, p.work)
+		p.applied, err = p.c.Applied.Create(ctx, p.work, p.listed())
 	case p.plan.Adopt:
 		p.applied, err = p.c.Applied.Adopt(ctx, p.applied, p.work)
 	}
@@ -180,6 +197,19 @@ func (p *pass) recordObjects(ctx context.Context) error {
 		p.record.resources = sumOf(list)
 		return nil
 	}
+	return p.recordList(ctx, list)
+}
+
+// recordWritten records the same after the writes, and in the status even if all of it was
+// known when the record was created.
+func (p *pass) recordWritten(ctx context.Context) error {
+	if list := p.listed(); ledger.OnlyIntends(p.applied) && len(list) > 0 {
+		return p.recordList(ctx, list)
+	}
+	return p.recordObjects(ctx)
+}
+
+func (p *pass) recordList(ctx context.Context, list []workv1.AppliedManifestResourceMeta) error {
 	applied, err := p.c.Applied.Record(ctx, p.applied, list, nil)
 	if err != nil {
 		return err
@@ -190,7 +220,11 @@ func (p *pass) recordObjects(ctx context.Context) error {
 
 // listed returns the current list for the record.
 func (p *pass) listed() []workv1.AppliedManifestResourceMeta {
-	return resources(p.plan.Tasks, p.applied.Status.AppliedResources, p.pending, p.state.Manifests)
+	var before []workv1.AppliedManifestResourceMeta
+	if p.applied != nil {
+		before = p.applied.Status.AppliedResources
+	}
+	return resources(p.plan.Tasks, before, p.pending, p.state.Manifests)
 }
 
 // resources returns the list for the record. An object whose manifest cannot be resolved

@@ -97,6 +97,7 @@ func (p *pass) remove(ctx context.Context) error {
 	})
 	var errs []error
 	for _, r := range removals {
+		r.Wanted = p.c.Works.Claims.Wanted(p.work.Name, r.Recorded)
 		pending, err := p.applier.Remove(ctx, r)
 		if pending {
 			p.pending = append(p.pending, r.Recorded)

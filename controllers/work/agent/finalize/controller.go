@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of one pass; a complete cleanup takes six.
+	// maxSteps bounds the steps of one pass; a complete cleanup takes four.
 	maxSteps = 8
 	// pendingFirst and pendingLast bound how soon objects that wait for their finalizers
 	// are read again without an event.
@@ -142,8 +142,6 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 // takeStep takes one step; a duration ends the pass until then.
 func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Duration, error) {
 	switch step {
-	case MarkDeleting:
-		return 0, c.markDeleting(ctx, s.Work, "", false)
 	case Delete:
 		return 0, c.end(ctx, s)
 	case Empty:
@@ -298,6 +296,7 @@ func (c *Controller) letGo(ctx context.Context, s State) error {
 // the executor that could delete the object when it was applied.
 func (c *Controller) remove(ctx context.Context, s State, removal apply.Removal) (pending bool, err error) {
 	r, applier := removal.Recorded, c.c.Applier
+	removal.Wanted = c.c.Works.Claims.Wanted(s.Applied.Spec.ManifestWorkName, r)
 	account, err := executorOf(s)
 	switch {
 	case err != nil:
@@ -350,8 +349,7 @@ func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) err
 	if err != nil || live != nil {
 		return err
 	}
-	_, err = c.c.Works.Release(ctx, work)
-	return reconcile.IgnoreNotFound(err)
+	return reconcile.IgnoreNotFound(c.c.Works.Release(ctx, work))
 }
 
 // missing reports whether the hub answered that there is no such work. A server that does

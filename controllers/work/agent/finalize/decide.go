@@ -22,11 +22,10 @@ type Step int
 const (
 	// Rest: nothing to do until an event or RequeueAfter.
 	Rest Step = iota
-	// MarkDeleting sets the condition Deleting of the ManifestWork.
-	MarkDeleting
 	// Delete removes the AppliedManifestWork, which keeps its finalizer.
 	Delete
-	// Empty removes the objects and then the AppliedManifestWork's finalizer.
+	// Empty removes the objects and then the AppliedManifestWork's finalizer. While objects
+	// wait, it sets the condition Deleting of the ManifestWork.
 	Empty
 	// Release drops the ManifestWork's finalizer, after a live read has shown that the
 	// AppliedManifestWork is gone.
@@ -86,9 +85,6 @@ func Decide(s State) (Step, time.Duration) {
 		if s.OtherAgent || !slices.Contains(s.Applied.Finalizers, workv1.FinalizerAppliedManifestWork) {
 			return Rest, 0
 		}
-		if deleting && !marked(s.Work) {
-			return MarkDeleting, 0
-		}
 		return Empty, 0
 	case deleting:
 		return decideDeleting(s)
@@ -113,8 +109,6 @@ func decideDeleting(s State) (Step, time.Duration) {
 		return HoldDeletion, 0
 	case s.WentBack != "" && s.takes():
 		return Mark, 0
-	case !marked(s.Work):
-		return MarkDeleting, 0
 	}
 	return Delete, 0
 }
@@ -170,10 +164,6 @@ func (s State) succeeded() bool {
 	return s.Successor != nil && !slices.ContainsFunc(s.Applied.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool {
 		return r.UID != "" && !ledger.Holds(s.Successor, r)
 	})
-}
-
-func marked(work *workv1.ManifestWork) bool {
-	return apimeta.IsStatusConditionTrue(work.Status.Conditions, workv1.ConditionDeleting)
 }
 
 // restored reports whether the work was changed after its last generation was applied, so

@@ -104,24 +104,19 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 			0,
 		},
 		"nothing is left": {State{}, Rest, 0},
-		"a deleted work says so first": {
+		"the counterpart of a deleted work is deleted": {
 			State{Work: work(true, true, false), Applied: applied(false, true, 0)},
-			MarkDeleting,
-			0,
-		},
-		"then its counterpart is deleted": {
-			State{Work: work(true, true, true), Applied: applied(false, true, 0)},
 			Delete,
 			0,
 		},
 		"then its objects go": {
-			State{Work: work(true, true, true), Applied: applied(true, true, 0)},
+			State{Work: work(true, true, false), Applied: applied(true, true, 0)},
 			Empty,
 			0,
 		},
-		"a crash before the condition is made good": {
-			State{Work: work(true, true, false), Applied: applied(true, true, 0)},
-			MarkDeleting,
+		"also if the work said before that they wait": {
+			State{Work: work(true, true, true), Applied: applied(true, true, 0)},
+			Empty,
 			0,
 		},
 		"without our finalizer the rest is waited for": {

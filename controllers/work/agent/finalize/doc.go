@@ -4,10 +4,11 @@
 // longer knows.
 //
 // Decide (pure) names the next step for one AppliedManifestWork and its ManifestWork; a
-// pass takes steps until one has to wait. The order is: set the condition Deleting,
-// delete the AppliedManifestWork, remove its objects, drop its finalizer, and only when
-// it is certainly gone drop the finalizer of the ManifestWork. Each step can be repeated,
-// so that a crash between any two is harmless.
+// pass takes steps until one has to wait. The order is: delete the AppliedManifestWork,
+// remove its objects, drop its finalizer, and only when it is certainly gone drop the
+// finalizer of the ManifestWork. Each step can be repeated, so that a crash between any
+// two is harmless. While objects wait, for example for finalizers, the ManifestWork has
+// the condition Deleting.
 //
 // Objects are removed according to the delete option in force when the work is deleted. A
 // work that vanished from the hub is given a grace period before its objects are removed,

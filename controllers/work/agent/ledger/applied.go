@@ -105,7 +105,7 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 			if err != nil || (work.Spec.AgentID != identity.AgentID && work.Spec.HubHash != identity.HubHash) {
 				return packedApplied{}, false
 			}
-			a.newest.observe(identity, work)
+			a.newest.observe(identity, readIntent(work))
 			return packedApplied{name: work.Name, data: a.words.Pack(work), counts: identity.count(work)}, true
 		},
 	})
@@ -241,9 +241,16 @@ func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifes
 	return a.remember(live), nil
 }
 
-// Create creates the AppliedManifestWork of a work, with its finalizer and the work's
-// labels. If it exists already, it is read instead.
-func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
+// Create creates the AppliedManifestWork of a work, with its finalizer, the work's labels,
+// and the list of the objects that are about to be written, where that fits. If it exists
+// already, it is read instead.
+func (a *Applied) Create(
+	ctx context.Context, work *workv1.ManifestWork, objects []workv1.AppliedManifestResourceMeta,
+) (*workv1.AppliedManifestWork, error) {
+	intent, err := intentOf(objects)
+	if err != nil {
+		return nil, err
+	}
 	applied := &workv1.AppliedManifestWork{
 		TypeMeta: appliedType,
 		ObjectMeta: metav1.ObjectMeta{
@@ -257,6 +264,7 @@ func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv
 	}
 	maps.Copy(applied.Annotations, map[string]string{
 		workv1.AnnotationExecutor: noted(applied, work), workv1.AnnotationCompleteManifests: strings.Join(a.Inherited(work.Name), " "),
+		workv1.AnnotationIntent: intent,
 	})
 	maps.DeleteFunc(applied.Annotations, func(_, value string) bool { return value == "" })
 	u, err := typed.ToUnstructured(applied)
@@ -368,11 +376,18 @@ func Sort(list []workv1.AppliedManifestResourceMeta) {
 	})
 }
 
-// Record replaces the list of objects, and the eviction start time.
+// Record replaces the list of objects, and the eviction start time. An empty list also ends
+// the list of the annotation, which would count instead.
 func (a *Applied) Record(
 	ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta,
 	evicting *time.Time,
 ) (*workv1.AppliedManifestWork, error) {
+	if len(resources) == 0 && intends(applied) {
+		var err error
+		if applied, err = a.Annotate(ctx, applied, map[string]string{workv1.AnnotationIntent: ""}); err != nil {
+			return nil, err
+		}
+	}
 	resources = append([]workv1.AppliedManifestResourceMeta{}, resources...) // an empty list, not null
 	status := map[string]any{"appliedResources": resources, "evictionStartTime": nil}
 	if evicting != nil {
@@ -383,7 +398,7 @@ func (a *Applied) Record(
 
 // Annotate sets annotations, and removes those whose value is empty.
 func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestWork, values map[string]string) (*workv1.AppliedManifestWork, error) {
-	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": notes(values)}})
+	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": notes(withoutIntent(applied, values))}})
 }
 
 // notes returns the merge patch of annotations; an empty value removes one.
@@ -434,6 +449,7 @@ func (a *Applied) patch(
 
 func (a *Applied) remember(live *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
 	live.ManagedFields = nil
+	readIntent(live)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.written[live.Name] = live

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -231,6 +232,23 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 		}
 	}
 	return out
+}
+
+// Wanted returns a function that reports whether a work other than this one declares a
+// recorded object, whose kind it is given, and may write it.
+func (c *Claims) Wanted(work string, recorded workv1.AppliedManifestResourceMeta) func(kind string) bool {
+	return func(kind string) bool {
+		o := Object{recorded.Group, kind, recorded.Namespace, recorded.Name}.sum()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.ContainsFunc(c.claimants(o), func(other *claimant) bool {
+			if other.work == work || c.unable[other.work].Has(o) {
+				return false
+			}
+			options, err := apply.OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: other.configs}, apply.RecordedID(recorded))
+			return err == nil && options.Strategy != workv1.UpdateStrategyTypeReadOnly
+		})
+	}
 }
 
 // sum digests the name of an object.

@@ -61,8 +61,10 @@ type Works struct {
 	Claims *Claims
 
 	mu sync.Mutex
-	// written holds the results of our own writes that the watch may not have shown yet.
+	// written holds the results of our own writes that the watch may not have shown yet,
+	// gone the UIDs of works that went when we released them.
 	written map[string]Work
+	gone    map[string]types.UID
 }
 
 // NewWorks returns the hub side for the namespace of one cluster; pulse is that of the
@@ -71,7 +73,7 @@ type Works struct {
 func NewWorks(client dynamic.Interface, namespace string, pulse *watch.Pulse, log logr.Logger, changed func(name string)) *Works {
 	w := &Works{
 		namespace: namespace, client: client, bodies: newBodies(maxBodies),
-		Claims: newClaims(changed), written: map[string]Work{},
+		Claims: newClaims(changed), written: map[string]Work{}, gone: map[string]types.UID{},
 	}
 	w.collection = watch.New(watch.Options[Work]{
 		Client: client, Resource: worksResource, Namespace: namespace, Pulse: pulse, Log: log,
@@ -81,6 +83,9 @@ func NewWorks(client dynamic.Interface, namespace string, pulse *watch.Pulse, lo
 		if _, there := w.collection.Get(k); !there {
 			w.bodies.drop(k.Name)
 			w.Claims.Release(k.Name)
+			w.mu.Lock()
+			delete(w.gone, k.Name)
+			w.mu.Unlock()
 		}
 		changed(k.Name)
 	})
@@ -123,6 +128,7 @@ func (w *Works) wentBack(body *workv1.ManifestWork) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.written, body.Name)
+	delete(w.gone, body.Name)
 }
 
 func metaOf(u *unstructured.Unstructured) metav1.ObjectMeta {
@@ -147,8 +153,9 @@ func (w *Works) Get(name string) (Work, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	own, wrote := w.written[name]
+	gone, went := w.gone[name]
 	switch {
-	case !there:
+	case !there, went && gone == cached.UID:
 		delete(w.written, name)
 		return Work{}, false
 	case wrote && own.UID == cached.UID && older(cached.Version, own.Version):
@@ -192,10 +199,19 @@ func (w *Works) Hold(ctx context.Context, work *workv1.ManifestWork) (*workv1.Ma
 	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
-// Release removes our finalizer from a work.
-func (w *Works) Release(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
+// Release removes our finalizer from a work that is being deleted; with the last finalizer
+// it is gone.
+func (w *Works) Release(ctx context.Context, work *workv1.ManifestWork) error {
 	finalizers := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.FinalizerManifestWork })
-	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	_, err := w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	if err == nil && len(finalizers) == 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if _, there := w.collection.Get(reconcile.Key{Namespace: w.namespace, Name: work.Name}); there {
+			w.gone[work.Name] = work.UID
+		}
+	}
+	return err
 }
 
 // WriteStatus replaces the status of exactly this version of the work.

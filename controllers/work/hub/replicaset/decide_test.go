@@ -390,6 +390,8 @@ func TestSummary(t *testing.T) {
 	}, status.Summary, "desiredTotal and updated stay unset on the wire")
 	done, selected := status.RolledOut()
 	require.Equal(t, []int{1, 4}, []int{done, selected}, "a condition says it instead")
+	waiting, late := status.Turns()
+	require.Equal(t, []int{0, 1}, []int{waiting, late}, "and who waits, and who is late")
 	for _, p := range status.PlacementSummary {
 		require.Zero(t, p.Summary.DesiredTotal+p.Summary.Updated)
 	}

@@ -106,7 +106,7 @@ func rolledOut(d *delivery, done, desired int, incomplete bool) metav1.Condition
 	for _, p := range d.plans {
 		waiting, late, breach = waiting+len(p.Waiting), late+len(p.TimedOut), breach || p.Breach
 	}
-	c.Message = fmt.Sprintf("%s, %d wait for their turn, %d are out of time", workv1alpha1.MessageRolledOut(done, desired), waiting, late)
+	c.Message = workv1alpha1.MessageRolledOut(done, desired) + workv1alpha1.MessageTurns(waiting, late)
 	switch {
 	case breach:
 		c.Message += stopped

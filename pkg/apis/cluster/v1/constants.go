@@ -151,6 +151,10 @@ const (
 	AnnotationCAPICluster = "cluster.x-k8s.io/cluster"
 )
 
+// SecretSuffixCAPI ends the name of the Secret with the kubeconfig of a Cluster API object, after
+// the object's name.
+const SecretSuffixCAPI = "-kubeconfig"
+
 // Keys of the taints that the hub sets.
 const (
 	// TaintUnavailable marks a cluster whose API server is not healthy.

@@ -50,3 +50,7 @@ const (
 	// it.
 	ReasonTokenUsedUp = "TokenUsedUp"
 )
+
+// TaintCordoned is the key of the taint that keeps placements from selecting a cluster
+// while somebody works on it.
+const TaintCordoned = "cluster.open-cluster-management.io/cordoned"

@@ -38,6 +38,8 @@ const (
 	ServiceAddOnWebhook = "cluster-manager-addon-webhook"
 	// ServicePlacement leads to the debug endpoint of placement.
 	ServicePlacement = "cluster-manager-placement"
+	// ServiceProxy leads to the API of managed clusters.
+	ServiceProxy = "cluster-manager-proxy"
 )
 
 // Secrets and ConfigMaps.
@@ -63,6 +65,8 @@ const (
 	// SecretPlacementDebugServingCert holds the serving certificate of the debug
 	// endpoint of placement.
 	SecretPlacementDebugServingCert = "placement-debug-serving-cert"
+	// SecretProxyServingCert holds the serving certificate of ServiceProxy.
+	SecretProxyServingCert = "cluster-proxy-serving-cert"
 	// SecretBootstrapHubKubeconfig holds the credentials with which the agent asks to join.
 	SecretBootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
 	// SecretHubKubeconfig holds the agent's own access to the hub.
@@ -70,6 +74,9 @@ const (
 	// SecretExternalManagedKubeconfig holds the kubeconfig of the managed cluster in the
 	// hosted modes.
 	SecretExternalManagedKubeconfig = "external-managed-kubeconfig"
+	// SecretExternalHubKubeconfig holds the kubeconfig of the hub in the namespace that is named as
+	// its ClusterManager, in mode Hosted.
+	SecretExternalHubKubeconfig = "external-hub-kubeconfig"
 	// SecretImagePull holds the credentials of the image registry.
 	SecretImagePull = "open-cluster-management-image-pull-credentials"
 )
@@ -82,6 +89,10 @@ const (
 	// LabelCreatedByKlusterlet on objects of the agent installation holds the name of its
 	// Klusterlet.
 	LabelCreatedByKlusterlet = "open-cluster-management.io/created-by-klusterlet"
+	// LabelKlusterletOperator on the namespace of operators says who installed the operator of
+	// Klusterlets there for hosted agents, and removes it after the last one. It is specific to this
+	// project.
+	LabelKlusterletOperator = "open-cluster-management.io/created-by-klusterlet-operator"
 	// LabelKlusterlet on the namespace of an agent holds the name of its
 	// Klusterlet.
 	LabelKlusterlet = "operator.open-cluster-management.io/klusterlet"
@@ -102,6 +113,9 @@ const (
 	// AnnotationManagedResourcesEvictionTimestamp on a Klusterlet holds when the managed
 	// cluster was first found unreachable while the Klusterlet was being deleted.
 	AnnotationManagedResourcesEvictionTimestamp = "operator.open-cluster-management.io/managed-resources-eviction-timestamp"
+	// AnnotationHostedBy on the ClusterManager that an operator of another cluster keeps on a hub
+	// holds name and UID of the one there.
+	AnnotationHostedBy = "operator.open-cluster-management.io/hosted-by"
 	// AnnotationWorkloadAllowed on a namespace, set to "management", lets its pods
 	// run on the reserved processors of OpenShift.
 	AnnotationWorkloadAllowed = "workload.openshift.io/allowed"
@@ -148,6 +162,32 @@ const (
 	// ReasonClusterProfilesNotServed goes with ClusterProfilesKept False: the definition is
 	// missing, or lacks the version that the hub writes.
 	ReasonClusterProfilesNotServed = "ClusterProfilesNotServed"
+)
+
+// The condition about fields of the spec of a Klusterlet, and of a ClusterManager that leaves some
+// out. It is specific to this project.
+const (
+	// ConditionSpecSupported is False when a spec asks for something that is not in effect.
+	ConditionSpecSupported = "SpecSupported"
+	// ReasonAllFieldsSupported goes with SpecSupported True.
+	ReasonAllFieldsSupported = "AllFieldsSupported"
+	// ReasonNotSupported goes with SpecSupported False: the message names the fields, and why.
+	ReasonNotSupported = "NotSupported"
+)
+
+// The condition of a ClusterManager whose gate ClusterPermission is on; without the gate it is
+// absent. It is specific to this project.
+const (
+	// ConditionClusterPermissionsKept is True when ClusterPermissions are sent.
+	ConditionClusterPermissionsKept = "ClusterPermissionsKept"
+	// ReasonClusterPermissionsServed goes with ClusterPermissionsKept True.
+	ReasonClusterPermissionsServed = "ClusterPermissionsServed"
+	// ReasonClusterPermissionsNotServed goes with ClusterPermissionsKept False: the definition is
+	// missing, or lacks the version that the hub reads.
+	ReasonClusterPermissionsNotServed = "ClusterPermissionsNotServed"
+	// ReasonClusterPermissionsElsewhere goes with ClusterPermissionsKept False: the controller of
+	// another distribution serves them.
+	ReasonClusterPermissionsElsewhere = "ClusterPermissionsServedElsewhere"
 )
 
 // Conditions of a ClusterManager with their reasons.

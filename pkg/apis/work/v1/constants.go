@@ -24,6 +24,11 @@ const (
 	// applied its objects, so that they can be removed when the ManifestWork no longer
 	// exists. It is specific to this agent; other agents ignore it.
 	AnnotationExecutor = "work.open-cluster-management.io/executor"
+	// AnnotationIntent on an AppliedManifestWork lists, as JSON, the objects that the agent
+	// was about to write when it created it. It counts until the status lists objects, and
+	// spares the write that would list them there first. It is specific to this agent; other
+	// agents ignore it.
+	AnnotationIntent = "work.open-cluster-management.io/intent"
 	// AnnotationKept on a ManifestWork says that it is about to be deleted and must leave
 	// its objects, whoever created it: loops that own the work leave it alone. It holds the
 	// delete option and the owners that the work had before, as JSON.

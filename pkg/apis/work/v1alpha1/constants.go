@@ -81,3 +81,24 @@ func (s *ManifestWorkReplicaSetStatus) RolledOut() (succeeded, selected int) {
 	}
 	return succeeded, selected
 }
+
+// messageTurns follows messageRolledOut in the message of PlacementRolledOut.
+const messageTurns = ", %d wait for their turn, %d are out of time"
+
+// MessageTurns is how that message goes on: how many of the selected clusters did not get the
+// current template yet, and how many did not succeed with it in time.
+func MessageTurns(waiting, late int) string { return fmt.Sprintf(messageTurns, waiting, late) }
+
+// Turns reads that part of the message; it returns zeros if the hub does not report it.
+func (s *ManifestWorkReplicaSetStatus) Turns() (waiting, late int) {
+	for _, c := range s.Conditions {
+		var succeeded, selected int
+		if c.Type != ConditionPlacementRolledOut {
+			continue
+		}
+		if n, err := fmt.Sscanf(c.Message, messageRolledOut+messageTurns, &succeeded, &selected, &waiting, &late); err != nil || n != 4 {
+			return 0, 0
+		}
+	}
+	return waiting, late
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// TestTheRightsOfTheTunnelComeWithItsGate: they are to act for users and groups, and for no
+// ServiceAccount.
+func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
+	tunnel := func(mode operatorv1.FeatureGateModeType) (out []*unstructured.Unstructured) {
+		o := agent.Options{Image: "i", ClusterName: "c1"}
+		o.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+			FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProxy", Mode: mode}},
+		}
+		all, err := agent.Objects(o)
+		require.NoError(t, err)
+		for _, u := range all {
+			if strings.HasSuffix(u.GetName(), ":proxy") {
+				out = append(out, u)
+			}
+		}
+		return out
+	}
+	require.Empty(t, tunnel(operatorv1.FeatureGateModeTypeDisable))
+	list := tunnel(operatorv1.FeatureGateModeTypeEnable)
+	require.Len(t, list, 2)
+	role, err := typed.FromUnstructured[rbacv1.ClusterRole](list[0])
+	require.NoError(t, err)
+	require.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"users", "groups"}, Verbs: []string{"impersonate"}},
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"impersonate"}},
+	}, role.Rules)
+	binding, err := typed.FromUnstructured[rbacv1.ClusterRoleBinding](list[1])
+	require.NoError(t, err)
+	require.Equal(t, manifests.ProxyBinding(operatorv1.DefaultKlusterletName), binding.Name)
+	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "klusterlet-work-sa", Namespace: operatorv1.NamespaceAgent}}, binding.Subjects)
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
+)
+
+// ask sends a request of the hub to an agent of cluster c1 whose API server is at host.
+func ask(t *testing.T, host string, head http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	h, err := newHandler(&rest.Config{Host: host, BearerToken: "of-the-agent"}, "c1", logr.Discard())
+	require.NoError(t, err)
+	t.Cleanup(h.close)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods", http.NoBody)
+	for name, values := range head {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// of returns the headers of a request of Ada, and more.
+func of(t *testing.T, more http.Header) http.Header {
+	t.Helper()
+	head := more.Clone()
+	if head == nil {
+		head = http.Header{}
+	}
+	require.NoError(t, caller.Caller{User: "ada", Groups: []string{"devs"}}.Set(head))
+	return head
+}
+
+// TestNoHeaderMakesTheAgentActAsItself: a client that lists the headers of its identity as those of
+// one connection must not get rid of them, and with them act as the agent.
+func TestNoHeaderMakesTheAgentActAsItself(t *testing.T) {
+	seen := make(chan http.Header, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Clone() }))
+	t.Cleanup(server.Close)
+	for name, more := range map[string]http.Header{
+		"nothing else": nil,
+		"names of its identity as those of the connection": {
+			"Connection": {"Impersonate-User, Impersonate-Group, Ocm-Caller, Authorization"},
+		},
+		"the same, with an upgrade": {
+			"Connection": {"Upgrade, Impersonate-User, Ocm-Caller"},
+			"Upgrade":    {"websocket"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, http.StatusOK, ask(t, server.URL, of(t, more)).Code)
+			got := <-seen
+			require.Equal(t, []string{"ada"}, got["Impersonate-User"])
+			require.Equal(t, []string{"devs"}, got["Impersonate-Group"])
+			require.Equal(t, "Bearer of-the-agent", got.Get("Authorization"))
+			require.NotContains(t, got, caller.Header)
+		})
+	}
+}
+
+// TestWhatTheAgentRefuses reaches no API server.
+func TestWhatTheAgentRefuses(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
+	t.Cleanup(server.Close)
+	for name, head := range map[string]http.Header{
+		"nobody":               {},
+		"two callers":          {caller.Header: append(of(t, nil)[caller.Header], of(t, nil)[caller.Header]...)},
+		"an identity besides":  of(t, http.Header{"Impersonate-User": {"system:admin"}}),
+		"an extra key besides": of(t, http.Header{"Impersonate-Extra-Scopes": {"all"}}),
+		"a credential":         of(t, http.Header{"Authorization": {"Bearer of-the-hub"}}),
+		"a cookie":             of(t, http.Header{"Cookie": {"session=1"}}),
+		"a front proxy":        of(t, http.Header{"X-Remote-User": {"ada"}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(t, server.URL, head)
+			require.Equal(t, http.StatusForbidden, w.Code)
+			require.Equal(t, connectv1alpha1.CauseIdentityRefused, w.Header().Get(connectv1alpha1.HeaderError))
+		})
+	}
+}
+
+// TestFaultsOfTheClusterAreToldAsTheHubTellsThem, so that clients find the cause in the same place.
+func TestFaultsOfTheClusterAreToldAsTheHubTellsThem(t *testing.T) {
+	unknown := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(unknown.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, host := range map[string]string{"it does not know the agent": unknown.URL, "it is away": gone.URL} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(t, host, of(t, nil))
+			require.Equal(t, http.StatusBadGateway, w.Code)
+			var status metav1.Status
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
+			require.Equal(t, connectv1alpha1.ResourceManagedClusters, status.Details.Kind)
+			require.Equal(t, "c1", status.Details.Name)
+			require.Equal(t, metav1.CauseType(connectv1alpha1.CauseTunnelBroken), status.Details.Causes[0].Type)
+			require.Contains(t, status.Message, "the agent does not reach the API server of its cluster")
+		})
+	}
+}

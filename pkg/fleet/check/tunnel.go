@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/proxy"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// leads checks the API that leads to the clusters. While an APIService that exists is not available, Kubernetes cannot
+// list all kinds, so that no namespace of the hub can be deleted.
+func (c *checking) leads(ctx context.Context) ([]Finding, error) {
+	service, err := c.o.Hub.Client.Resource(fleet.APIServices).Get(ctx, connectv1alpha1.APIService, metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, fleet.Explain("reading apiservice "+connectv1alpha1.APIService, c.o.Hub, err)
+	}
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
+	}
+	on := err == nil && cm.Spec.RegistrationConfiguration != nil && slices.ContainsFunc(cm.Spec.RegistrationConfiguration.FeatureGates,
+		func(g operatorv1.FeatureGate) bool {
+			return g.Feature == connectv1alpha1.GateClusterProxy && g.Mode == operatorv1.FeatureGateModeTypeEnable
+		})
+	if missing {
+		if !on {
+			return nil, nil
+		}
+		return []Finding{failure(CodeHubLeads, "it does not lead to its clusters", "its feature gate "+connectv1alpha1.GateClusterProxy+
+			" is on, but there is no apiservice "+connectv1alpha1.APIService, fleet.HubStatus.On(c.o.Hub))}, nil
+	}
+	available := apimeta.FindStatusCondition(fleet.ConditionsOf(service), "Available")
+	if available != nil && available.Status == metav1.ConditionTrue {
+		return good(CodeHubLeads, "leads to its clusters"), nil
+	}
+	const waits = "; while it is so, namespaces of the hub cannot be deleted"
+	f := failure(CodeHubLeads, "apiservice "+connectv1alpha1.APIService+" is not available", "nothing is known of it"+waits, fleet.HubStatus.On(c.o.Hub))
+	if available != nil {
+		f.Cause = fleet.OneLine(available.Reason+": "+available.Message) + waits
+	}
+	if !on {
+		f.Cause += "; nobody serves it, because the feature gate " + connectv1alpha1.GateClusterProxy + " is off"
+		f.Fix = DropService.On(c.o.Hub, "name", connectv1alpha1.APIService)
+	}
+	return []Finding{f}, nil
+}
+
+// tunnel returns the finding for an available cluster to which its hub does not lead, although the hub leads to clusters.
+func (c *checking) tunnel(info cluster.Info, mc *clusterv1.ManagedCluster) []Finding {
+	if info.Status != cluster.Available {
+		return nil // which has its own finding
+	}
+	cause := cluster.ConditionText(mc.Status.Conditions, connectv1alpha1.ConditionTunnelConnected)
+	switch info.Tunnel {
+	case cluster.Lost:
+		return []Finding{warning(CodeClusterTunnel, "it is not reached through the hub: its tunnel is down", cause,
+			CheckSpoke.With("context", c.contextOf(mc), "hub", c.o.Hub.Context))}
+	case cluster.Never:
+		return []Finding{warning(CodeClusterTunnel, "it is not reached through the hub: its agent has opened no tunnel", cause,
+			proxy.OpenAgent.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context))}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+)
+
+// Served returns an error unless the hub leads to its clusters: a refusal while its feature gate is off. It sends one
+// request.
+func Served(ctx context.Context, hub *fleet.Cluster) error {
+	_, err := hub.Get(ctx, "/apis/"+connectv1alpha1.GroupVersion.String())
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		if err := fleet.NeedHub(ctx, hub); err != nil {
+			return err
+		}
+		return &fleet.Error{Kind: fleet.Refused, Message: hub.String() + " does not lead to its clusters",
+			Cause: "its feature gate " + connectv1alpha1.GateClusterProxy + " is off", Fix: OpenHub.On(hub), Err: err}
+	case apierrors.IsServiceUnavailable(err):
+		return fleet.Fail(hub.String()+" does not lead to its clusters at the moment", err, fleet.CheckHub.On(hub))
+	}
+	return fleet.Explain("looking for the API "+connectv1alpha1.GroupName+" on "+hub.String(), hub, err)
+}
+
+// Reach returns nil if the API server of a managed cluster answers through the hub, and otherwise why it does not. It
+// sends one request, and a second one if the hub has no such API.
+func Reach(ctx context.Context, hub *fleet.Cluster, cluster string) error {
+	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
+	defer cancel()
+	if err := get(ctx, hub, cluster, "/version"); err != nil {
+		return explain(ctx, hub, cluster, err)
+	}
+	return nil
+}
+
+// get sends a request to a managed cluster. The error has what the answer says: the client reads no Status by itself.
+func get(ctx context.Context, hub *fleet.Cluster, cluster, path string) error {
+	body, err := hub.Get(ctx, connectv1alpha1.ServerPath(cluster)+path)
+	if err == nil {
+		return nil
+	}
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return err
+}
+
+// explain says why a request to a managed cluster failed.
+func explain(ctx context.Context, hub *fleet.Cluster, cluster string, err error) error {
+	subject := "cluster " + cluster + " cannot be reached through " + hub.String()
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return fleet.Explain("asking cluster "+cluster, hub, err)
+	}
+	switch causeOf(status) {
+	case connectv1alpha1.CauseUnknownCluster:
+		return naming.NoCluster(cluster, hub)
+	case connectv1alpha1.CauseNotAccepted:
+		return failed(subject, status, err, fleet.AcceptCluster.On(hub, "cluster", cluster))
+	case connectv1alpha1.CauseNoTunnel:
+		return failed(subject, status, err, OpenAgent.With("cluster", cluster, "context", "", "hub", hub.Context))
+	case connectv1alpha1.CauseTunnelBroken, connectv1alpha1.CauseRedirected:
+		return failed(subject, status, err, CheckReach.On(hub, "cluster", cluster))
+	case connectv1alpha1.CauseTooManyStreams:
+		return failed(subject, status, err, fleet.Advice("end some of the requests, or try again in a moment"))
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		if served := Served(ctx, hub); served != nil {
+			return served
+		}
+	case apierrors.IsForbidden(err):
+		return failed(subject, status, err, GrantReach.On(hub, "cluster", cluster))
+	case apierrors.IsServiceUnavailable(err):
+		return failed(subject, status, err, fleet.CheckHub.On(hub))
+	}
+	return fleet.Explain("asking cluster "+cluster, hub, err)
+}
+
+// failed returns the error with what the server says about it.
+func failed(subject string, status apierrors.APIStatus, err error, fix fleet.Fix) error {
+	return &fleet.Error{Kind: fleet.Failed, Message: subject, Cause: fleet.OneLine(status.Status().Message), Fix: fix, Err: err}
+}
+
+// causeOf returns the type of the cause of an answer that the hub or the agent made; "" for one of an API server.
+func causeOf(status apierrors.APIStatus) metav1.CauseType {
+	s := status.Status()
+	if s.Details == nil || s.Details.Kind != connectv1alpha1.ResourceManagedClusters || len(s.Details.Causes) == 0 {
+		return ""
+	}
+	return s.Details.Causes[0].Type
+}
+
+// describe returns what is told of a failure in one line.
+func describe(err error) string {
+	var e *fleet.Error
+	if errors.As(err, &e) && e.Cause != "" {
+		return e.Cause
+	}
+	return fleet.OneLine(fmt.Sprint(err))
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
+)
+
+var (
+	managers    = operatorv1.GroupVersion.WithResource("clustermanagers")
+	apiServices = reconcile.ResourceOf(decodeKind("apiregistration.k8s.io/v1", "APIService"))
+)
+
+// TestTheGateServesTheAPIAndTakesItAway: with the process of the hub, as installed.
+func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
+	spoke := start(t)
+	s := &scene{spoke: spoke.spoke, asAgent: spoke.asAgent}
+	s.hub = harness.WithNode(t, "gated", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
+	s.dyn = s.hub.Dynamic(t)
+	var err error
+	s.authority, err = pki.Open(filepath.Join(s.hub.Playground.Dir, "pki"), "kubernetes-ca-gated", time.Now())
+	require.NoError(t, err)
+	objects, err := confighub.Objects(confighub.Options{Image: "ghcr.io/kubectl-ocm/ocm-hub:v0.0.0-test", Version: "v0.0.0-test"})
+	require.NoError(t, err)
+	for _, u := range objects {
+		apply(t, s.dyn, u)
+	}
+	s.awaitComplete(t)
+	defer s.logHub(t)
+	_, err = s.dyn.Resource(apiServices).Get(t.Context(), connectv1alpha1.APIService, metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "the gate is off: %v", err)
+
+	s.gate(t, "Enable")
+	admin := s.person(t, "kubernetes-admin", "system:masters")
+	soon(t, func() error {
+		_, err := admin.Discovery().ServerResourcesForGroupVersion(connectv1alpha1.GroupVersion.String())
+		return err
+	})
+	soon(t, func() error { // admission may not answer yet
+		_, err := s.dyn.Resource(clusters).Create(t.Context(), decode(t, `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster",
+			"metadata":{"name":"c1"},"spec":{"hubAcceptsClient":true}}`), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	stop := s.run(t, "c1", s.asAgent)
+	s.awaitReason(t, "c1", metav1.ConditionTrue, connectv1alpha1.ReasonTunnelConnected)
+	grant(t, s.spoke.Dynamic(t), "gated", "view", "User", "kubernetes-admin")
+	through, err := kubernetes.NewForConfig(through(s.personConfig(t, "kubernetes-admin", "system:masters"), "c1"))
+	require.NoError(t, err)
+	soon(t, func() error {
+		_, err := through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		return err
+	})
+	_, err = through.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
+	require.True(t, apierrors.IsForbidden(err), "an administrator of the hub is not one there: %v", err)
+
+	stop()
+	s.awaitReason(t, "c1", metav1.ConditionFalse, connectv1alpha1.ReasonTunnelDisconnected)
+	_, err = through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	requireCause(t, err, http.StatusServiceUnavailable, connectv1alpha1.CauseNoTunnel)
+
+	s.gate(t, "Disable")
+	soon(t, func() error {
+		if _, err := s.dyn.Resource(apiServices).Get(t.Context(), connectv1alpha1.APIService, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the APIService: %w", errors.Join(err, errStays))
+		}
+		if c := s.condition(t, "c1"); c != nil {
+			return fmt.Errorf("the condition: %w", errStays)
+		}
+		_, err := s.hubSecrets(t).Get(t.Context(), operatorv1.SecretProxyServingCert, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the certificate: %w", errors.Join(err, errStays))
+		}
+		return nil
+	})
+}
+
+var errStays = errors.New("it is still there")
+
+// gate switches the gate of the hub.
+func (s *scene) gate(t *testing.T, mode string) {
+	t.Helper()
+	body := `{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterProxy","mode":"` + mode + `"}]}}}`
+	_, err := s.dyn.Resource(managers).Patch(t.Context(), confighub.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// awaitComplete waits until the hub reports that it is complete.
+func (s *scene) awaitComplete(t *testing.T) {
+	t.Helper()
+	soon(t, func() error {
+		cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), s.dyn, managers, "", confighub.Name)
+		if err == nil && !apimeta.IsStatusConditionFalse(cm.Status.Conditions, operatorv1.ConditionProgressing) {
+			err = fmt.Errorf("%+v", cm.Status.Conditions)
+		}
+		return err
+	})
+}
+
+// condition returns the condition about the tunnel; nil if there is none.
+func (s *scene) condition(t *testing.T, cluster string) *metav1.Condition {
+	t.Helper()
+	mc, err := typed.Get[clusterv1.ManagedCluster](t.Context(), s.dyn, clusters, "", cluster)
+	require.NoError(t, err)
+	return apimeta.FindStatusCondition(mc.Status.Conditions, connectv1alpha1.ConditionTunnelConnected)
+}
+
+func (s *scene) awaitReason(t *testing.T, cluster string, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	soon(t, func() error {
+		if c := s.condition(t, cluster); c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
+}
+
+func (s *scene) logHub(t *testing.T) {
+	if !t.Failed() {
+		return
+	}
+	pods := s.person(t, "kubernetes-admin", "system:masters").CoreV1().Pods(confighub.Namespace)
+	list, err := pods.List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, pod := range list.Items {
+		text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.Background())
+		t.Logf("%s: %s %v", pod.Name, text, err)
+	}
+}

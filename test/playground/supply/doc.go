@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package supply finds the programs that playgrounds run: those of Kubernetes, and those of
+// this project. It looks into folders and changes nothing.
+package supply
