@@ -214,7 +214,7 @@ func (o *StatusOptions) Components(ctx context.Context, cm *operatorv1.ClusterMa
 
 func component(d *appsv1.Deployment, running []corev1.Pod, cm *operatorv1.ClusterManager) Component {
 	c := Component{Name: strings.TrimPrefix(d.Name, cm.Name+"-"), Created: d.CreationTimestamp,
-		Ready:     cluster.Count{Good: int(d.Status.ReadyReplicas), Total: int(workload.Wanted(d))},
+		Ready:     cluster.Count{Good: int(workload.Ready(d)), Total: int(workload.Wanted(d))},
 		Namespace: d.Namespace, Deployment: d.Name, Stopped: workload.ScaledDown(d)}
 	if d.Name == cm.Name {
 		c.Name = "hub"

@@ -40,13 +40,22 @@ func ScaledDown(d *appsv1.Deployment) bool { return ptr.Deref(d.Spec.Replicas, 1
 // ScaledDownText describes such a Deployment.
 const ScaledDownText = "it is scaled to 0"
 
+// Ready returns how many pods of a Deployment do its work. The pods of one that is scaled to 0 are
+// ending, even while its status still counts them.
+func Ready(d *appsv1.Deployment) int32 {
+	if ScaledDown(d) {
+		return 0
+	}
+	return d.Status.ReadyReplicas
+}
+
 // RolledOut reports whether all pods of a Deployment are of its newest revision and ready, and
 // how many are.
 func RolledOut(d *appsv1.Deployment) (bool, string) {
 	want := Wanted(d)
 	s := d.Status
-	ready := fmt.Sprintf("%d/%d ready", s.ReadyReplicas, want)
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
+	ready := fmt.Sprintf("%d/%d ready", Ready(d), want)
+	return !ScaledDown(d) && s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
 }
 
 // Deployed waits until a Deployment has rolled out.

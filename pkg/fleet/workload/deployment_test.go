@@ -15,4 +15,9 @@ func TestADeploymentThatAsksForNoPodIsNotRolledOut(t *testing.T) {
 	ok, text := RolledOut(d)
 	require.False(t, ok)
 	require.Equal(t, "0/1 ready", text)
+
+	d.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	ok, text = RolledOut(d)
+	require.False(t, ok, "its pod is ending")
+	require.Equal(t, "0/1 ready", text)
 }
