@@ -55,6 +55,11 @@ func APIServer(args ...string) Option {
 	return func(c *playground.Config) { c.APIServerArgs = append(c.APIServerArgs, args...) }
 }
 
+// EtcdMembers sets the number of members of etcd.
+func EtcdMembers(n int) Option {
+	return func(c *playground.Config) { c.EtcdMembers = n }
+}
+
 // ControlPlane starts a cluster without nodes for one test.
 func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()

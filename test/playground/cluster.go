@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -47,6 +48,9 @@ type Config struct {
 	SigningDuration time.Duration
 	// APIServerArgs are passed to kube-apiserver after the playground's own arguments.
 	APIServerArgs []string
+	// EtcdMembers is the number of members of etcd, at most 9; zero is one. Member names the
+	// processes.
+	EtcdMembers int
 	// Env is the complete environment of the processes of Kubernetes.
 	Env []string
 	// Reaper, if set, ends the cluster when this process ends. Otherwise the cluster runs
@@ -66,6 +70,14 @@ const (
 	ControllerManager Component = "kube-controller-manager"
 	ProcessNode       Component = "process-node"
 )
+
+// Member returns the process of the n-th member of etcd; the first one is Etcd.
+func Member(n int) Component {
+	if n == 1 {
+		return Etcd
+	}
+	return Component(fmt.Sprintf("%s-%d", Etcd, n))
+}
 
 // Cluster is a running cluster.
 type Cluster struct {
@@ -184,10 +196,14 @@ func (c *Cluster) writeFiles() error {
 
 // start runs the processes one after the other, each as soon as it can work.
 func (c *Cluster) start(ctx context.Context) error {
-	for _, component := range []Component{Etcd, APIServer, ControllerManager, ProcessNode} {
-		if component == ProcessNode && !c.hasNode() {
-			continue
-		}
+	components := []Component{Etcd, APIServer, ControllerManager}
+	for n := 2; n <= c.config.EtcdMembers; n++ { // the first member is ready once the majority runs
+		components = slices.Insert(components, 0, Member(n))
+	}
+	if c.hasNode() {
+		components = append(components, ProcessNode)
+	}
+	for _, component := range components {
 		if err := c.run(ctx, component); err != nil {
 			return err
 		}
@@ -232,7 +248,10 @@ func (c *Cluster) Replace(ctx context.Context, anew bool) error {
 	if err := process.EndAll(c.Dir); err != nil {
 		return err
 	}
-	folders := []string{"etcd"}
+	var folders []string
+	for n := range max(1, c.config.EtcdMembers) {
+		folders = append(folders, string(Member(n+1)))
+	}
 	if anew {
 		folders = append(folders, "pki")
 	}

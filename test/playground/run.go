@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +23,10 @@ const pollEvery = 20 * time.Millisecond
 
 // Sockets are named relative to the cluster's folder, which is the working directory of
 // every process, so that the system's limit of 104 bytes for socket paths is kept however
-// long the folder's name is. etcd requires a port.
+// long the folder's name is. etcd requires a port: it is the number of the member.
 const (
-	etcdSocket = "etcd:1"
-	peerSocket = "peer:1"
+	etcdSocket = "etcd:"
+	peerSocket = "peer:"
 )
 
 // frontProxyName is the common name with which kube-apiserver presents itself to aggregated APIs.
@@ -50,8 +51,6 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 	spec := process.Spec{Name: string(component), Dir: c.Dir, Env: c.config.Env}
 	var ready func(context.Context) (bool, error)
 	switch component {
-	case Etcd:
-		spec.Path, spec.Args, ready = c.config.Binaries.Etcd, c.etcdArgs(), c.exists(etcdSocket)
 	case APIServer:
 		spec.Path, spec.Args, ready = c.config.Binaries.APIServer, c.apiserverArgs(), c.apiserverReady
 	case ControllerManager:
@@ -63,7 +62,14 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 		command := append(slices.Clone(c.config.Keeper), "node", filepath.Join(c.Dir, nodeConfig))
 		spec.Path, spec.Args, spec.Env, ready = command[0], command[1:], c.config.KeeperEnv, c.exists(egressSocket)
 	default:
-		return fmt.Errorf("starting %q: a playground has no such process", component)
+		n := c.member(component)
+		if n == 0 {
+			return fmt.Errorf("starting %q: cluster %s has no such process", component, c.Name)
+		}
+		spec.Path, spec.Args, ready = c.config.Binaries.Etcd, c.etcdArgs(n), c.exists(etcdSocket+"1")
+		if n > 1 {
+			ready = func(context.Context) (bool, error) { return true, nil }
+		}
 	}
 	if err := c.removeSockets(component); err != nil {
 		return err
@@ -100,7 +106,13 @@ func (c *Cluster) exists(socket string) func(context.Context) (bool, error) {
 
 // removeSockets removes the sockets that an earlier run of a process left behind.
 func (c *Cluster) removeSockets(component Component) error {
-	for _, socket := range map[Component][]string{Etcd: {etcdSocket, peerSocket}, ProcessNode: {egressSocket}}[component] {
+	var sockets []string
+	if n := c.member(component); n > 0 {
+		sockets = []string{etcdSocket + strconv.Itoa(n), peerSocket + strconv.Itoa(n)}
+	} else if component == ProcessNode {
+		sockets = []string{egressSocket}
+	}
+	for _, socket := range sockets {
 		if err := os.RemoveAll(filepath.Join(c.Dir, socket)); err != nil {
 			return err
 		}
@@ -108,15 +120,31 @@ func (c *Cluster) removeSockets(component Component) error {
 	return nil
 }
 
-func (c *Cluster) etcdArgs() []string {
+// member returns the number of the member of etcd that a process is; 0 when it is none.
+func (c *Cluster) member(component Component) int {
+	for n := range max(1, c.config.EtcdMembers) {
+		if component == Member(n+1) {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+func (c *Cluster) etcdArgs(n int) []string {
+	name := func(n int) string { return fmt.Sprintf("%s-%d", c.Name, n) }
+	peer := func(n int) string { return fmt.Sprintf("unix://%s%d", peerSocket, n) }
+	var all []string
+	for i := range max(1, c.config.EtcdMembers) {
+		all = append(all, name(i+1)+"="+peer(i+1))
+	}
 	return []string{
-		"--name=" + c.Name,
-		"--data-dir=" + filepath.Join(c.Dir, "etcd"),
-		"--listen-client-urls=unix://" + etcdSocket,
-		"--advertise-client-urls=unix://" + etcdSocket,
-		"--listen-peer-urls=unix://" + peerSocket,
-		"--initial-advertise-peer-urls=unix://" + peerSocket,
-		"--initial-cluster=" + c.Name + "=unix://" + peerSocket,
+		"--name=" + name(n),
+		"--data-dir=" + filepath.Join(c.Dir, string(Member(n))),
+		fmt.Sprintf("--listen-client-urls=unix://%s%d", etcdSocket, n),
+		fmt.Sprintf("--advertise-client-urls=unix://%s%d", etcdSocket, n),
+		"--listen-peer-urls=" + peer(n),
+		"--initial-advertise-peer-urls=" + peer(n),
+		"--initial-cluster=" + strings.Join(all, ","),
 		"--unsafe-no-fsync",
 		"--snapshot-count=2000",
 		"--log-level=warn",
@@ -125,7 +153,7 @@ func (c *Cluster) etcdArgs() []string {
 
 func (c *Cluster) apiserverArgs() []string {
 	args := []string{
-		"--etcd-servers=unix://" + etcdSocket,
+		"--etcd-servers=unix://" + etcdSocket + "1",
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.port),
 		"--permit-port-sharing",

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -75,6 +76,12 @@ func (s *switched) Err() error {
 // life runs the operator with the connection until it is dead or done returns true.
 func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
 	t.Helper()
+	lifeOf(t, tag, config, dead, done)
+}
+
+// lifeOf is life of one release.
+func lifeOf(t *testing.T, release string, config *rest.Config, dead <-chan struct{}, done func() bool) {
+	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +90,7 @@ func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() b
 	wg.Go(func() { _ = collections.Run(ctx) })
 	wg.Go(func() {
 		_ = clustermanager.Lead(ctx, clustermanager.Config{
-			Client: client, Clock: clock.RealClock{}, Version: "v0.0.0-test", Policy: certs.DefaultPolicy(),
+			Client: client, Clock: clock.RealClock{}, Version: release, Policy: certs.DefaultPolicy(),
 			Serving: func() error { return nil }, OnServing: func(func()) {}, Loops: &switched{},
 		}, collections)
 	})
@@ -134,8 +141,20 @@ func (s *scene) absent(t *testing.T) bool {
 	return apierrors.IsNotFound(err)
 }
 
+// definedBy reports whether the hub's definitions are all those of a release. That of the
+// ClusterManager is the installer's.
+func (s *scene) definedBy(t *testing.T, release string) bool {
+	t.Helper()
+	list, err := s.dyn.Resource(definitions).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return !slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
+		by, ok := u.GetAnnotations()[operatorv1.AnnotationVersion]
+		return ok && by != release && u.GetName() != hub.CRD
+	})
+}
+
 // TestTheOperatorMayDieAfterEveryWrite ends the operator after every write, during
-// installation and during removal.
+// installation, an upgrade and removal.
 func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
 	s, config := processless(t)
@@ -160,6 +179,16 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 		}
 	}
 	require.Empty(t, more, "of a complete hub nothing is written but that its controllers start")
+
+	upgraded := func() bool { return s.definedBy(t, "0.1.0") && s.complete(t) }
+	lives = 0
+	for ; !upgraded(); lives++ {
+		require.Less(t, lives, enough, "the upgrade does not converge")
+		mortal, process := faults.StopAfter(config, 1)
+		lifeOf(t, "v0.1.0", mortal, process.Died(), upgraded)
+	}
+	t.Logf("the hub was upgraded after %d lives of one write", lives)
+	require.Greater(t, lives, 10)
 
 	s.withoutAdmission(t)
 	settled(t, func() error { return create(s.dyn, cluster("c1")) })

@@ -75,8 +75,13 @@ var (
 // newScene prepares both clusters for one test, without starting the agent.
 func newScene(t testing.TB) *scene {
 	t.Helper()
-	hub, spoke := harness.Shared(t, "hub"), harness.Shared(t, "spoke")
-	once, _ := prepared.LoadOrStore("", sync.OnceFunc(func() { prepare(t, hub, spoke) }))
+	return sceneOn(t, harness.Shared(t, "hub"), harness.Shared(t, "spoke"))
+}
+
+// sceneOn is newScene on clusters that the caller chooses.
+func sceneOn(t testing.TB, hub, spoke *harness.Cluster) *scene {
+	t.Helper()
+	once, _ := prepared.LoadOrStore(hub.Config.Host+" "+spoke.Config.Host, sync.OnceFunc(func() { prepare(t, hub, spoke) }))
 	once.(func())()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", t.Name(), scenes.Add(1)))
 	id := hex.EncodeToString(sum[:])
