@@ -39,7 +39,7 @@ type namespace struct {
 func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	s := &set{name: object.Name, how: object.Spec.ClusterSelector}
 	switch s.how.SelectorType {
-	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
+	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel, clusterv1beta2.SelectorTypeLegacyClusterSetLabel:
 	case clusterv1beta2.SelectorTypeLabelSelector:
 		made, err := metav1.LabelSelectorAsSelector(s.how.LabelSelector)
 		if err != nil {

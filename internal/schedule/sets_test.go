@@ -162,6 +162,15 @@ func TestMessagesNameTheSets(t *testing.T) {
 	require.Equal(t, "All ManagedClusterSets [a,b] have no member ManagedCluster", s.Decide(key, now).Satisfied.Message)
 }
 
+func TestTheOldNameOfASelectorTypeMeansTheSame(t *testing.T) {
+	s := fleet(3)
+	old := setOf("prod")
+	old.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeLegacyClusterSetLabel
+	s.SetClusterSet(old)
+	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{}))
+	require.Equal(t, []string{"c1", "c2", "c3"}, names(s.Decide(key, now)))
+}
+
 // A set that becomes invalid removes no cluster from the decisions, and is reported.
 func TestAMalformedSetKeepsWhatIsSelected(t *testing.T) {
 	s := fleet(3)

@@ -107,8 +107,8 @@ func (s *state) checkOLM() error {
 	return fleet.Refuse(cannot, "the Operator Lifecycle Manager would put its operator back", RemoveCSV.With("csv", owner, "namespace", s.operator.Namespace))
 }
 
-// checkVersions refuses APIs that are newer than what we know: objects may be stored in versions
-// that ours does not serve.
+// checkVersions refuses APIs that are newer than what we know, or much older: objects may be
+// stored in versions that ours does not serve.
 func (s *state) checkVersions() error {
 	kinds, err := crd.Hub()
 	if err != nil {
@@ -121,20 +121,18 @@ func (s *state) checkVersions() error {
 		}
 		said := live.GetAnnotations()[operatorv1.AnnotationVersion]
 		if v, err := version.ParseGeneric(said); err == nil && version.MajorMinor(v.Major(), v.Minor()).GreaterThan(newest) {
-			return newer(k.GetName(), "it is of release "+said+", which is newer than "+newest.String())
+			return fleet.Refuse(cannot, "customresourcedefinition/"+k.GetName()+": it is of release "+said+", which is newer than "+newest.String(),
+				fleet.Advice("use a newer release of this program"))
 		}
 		have := versionsOf(k)
 		for _, v := range versionsOf(live) {
 			if !slices.Contains(have, v) {
-				return newer(k.GetName(), "it has version "+v+", which ours does not serve")
+				return fleet.Refuse(cannot, "customresourcedefinition/"+k.GetName()+": it has version "+v+", which ours does not serve",
+					fleet.Advice("if that version is an old one, upgrade this hub to release "+newest.String()+" by its own operator first; else use a newer release of this program"))
 			}
 		}
 	}
 	return nil
-}
-
-func newer(name, cause string) error {
-	return fleet.Refuse(cannot, "customresourcedefinition/"+name+": "+cause, fleet.Advice("use a newer release of this program"))
 }
 
 // versionsOf returns the versions of a definition.

@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +21,10 @@ import (
 // SelectorType returns how the members of a set are found.
 func SelectorType(set *unstructured.Unstructured) string {
 	kind, _, _ := unstructured.NestedString(set.Object, "spec", "clusterSelector", "selectorType")
-	return cmp.Or(kind, string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel))
+	if kind == "" || kind == string(clusterv1beta2.SelectorTypeLegacyClusterSetLabel) {
+		kind = string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel)
+	}
+	return kind
 }
 
 // Exclusive reports whether members of the set carry its name in their label.

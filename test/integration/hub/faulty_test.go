@@ -111,7 +111,13 @@ func TestWhatFailsIsTold(t *testing.T) {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
 			s := emptyHub(t)
+			if layout == hub.LayoutCompact {
+				s.storeAsOlderHubs(t)
+			}
 			s.installAs(t, layout)
+			if layout == hub.LayoutCompact {
+				t.Run("a version that is gone", s.testStored)
+			}
 			s.awaitHub(t)
 			before := s.processes(t)
 			t.Run("an apply", s.testRefusedApply)

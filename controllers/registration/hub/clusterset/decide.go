@@ -52,6 +52,11 @@ func Decide(s State) reconcile.Plan {
 			return reconcile.Plan{Object: set}
 		}
 	}
+	if set.Spec.ClusterSelector.SelectorType == clusterv1beta2.SelectorTypeLegacyClusterSetLabel {
+		// Some API servers refuse a status beside a value that they no longer allow.
+		set.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeExclusiveClusterSetLabel
+		return reconcile.Plan{Object: set}
+	}
 	plan := reconcile.Plan{Object: set}
 	c := emptyCondition(s)
 	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)

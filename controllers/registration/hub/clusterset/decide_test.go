@@ -46,6 +46,14 @@ func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
 	)
 }
 
+func TestTheOldNameOfASelectorTypeIsReplaced(t *testing.T) {
+	set := ownSet("team")
+	set.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeLegacyClusterSetLabel
+	got := Decide(State{Set: set, Name: "team", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+	require.Equal(t, clusterv1beta2.SelectorTypeExclusiveClusterSetLabel, got.Spec.ClusterSelector.SelectorType)
+	require.Equal(t, set.Status, got.Status, "the status comes with the next pass")
+}
+
 func TestASetTellsWhetherItIsEmpty(t *testing.T) {
 	set := ownSet("default")
 	for name, tc := range map[string]struct {

@@ -41,7 +41,7 @@ type selection struct {
 func parseSelector(set *clusterv1beta2.ManagedClusterSet) (selection, error) {
 	s := set.Spec.ClusterSelector
 	switch s.SelectorType {
-	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
+	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel, clusterv1beta2.SelectorTypeLegacyClusterSetLabel:
 		if faults := validation.IsValidLabelValue(set.Name); len(faults) > 0 {
 			return selection{}, fmt.Errorf("metadata.name cannot be the value of a label, so no cluster can carry it (%s): "+
 				"use a name of at most 63 letters and digits, or spec.clusterSelector.selectorType LabelSelector", strings.Join(faults, "; "))

@@ -22,6 +22,14 @@ func expression(key, operator string, values ...string) *metav1.LabelSelector {
 	}}
 }
 
+func TestTheOldNameOfASelectorTypeMeansTheSame(t *testing.T) {
+	old := exclusive("s")
+	old.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeLegacyClusterSetLabel
+	got, err := parseSelector(old)
+	require.NoError(t, err)
+	require.True(t, got.Exclusive)
+}
+
 func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 	huge := &metav1.LabelSelector{}
 	for range 10_000 {

@@ -78,6 +78,9 @@ const (
 	SelectorTypeExclusiveClusterSetLabel SelectorType = "ExclusiveClusterSetLabel"
 	// SelectorTypeLabelSelector selects clusters by a label selector.
 	SelectorTypeLabelSelector SelectorType = "LabelSelector"
+	// SelectorTypeLegacyClusterSetLabel is how v1beta1 named ExclusiveClusterSetLabel. No new
+	// object can have it, but a hub may have stored one before it was upgraded.
+	SelectorTypeLegacyClusterSetLabel SelectorType = "LegacyClusterSetLabel"
 )
 
 // ManagedClusterSetStatus is the observed state of a ManagedClusterSet.
