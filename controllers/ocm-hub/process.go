@@ -121,6 +121,7 @@ func (p *process) run(ctx context.Context) error {
 	config := clustermanager.Config{
 		Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy, Split: p.Split, Hosted: p.Hosted,
 		Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
+		Authority: tunnels.authority, OnAuthority: func(f func()) { tunnels.onAuthority.Store(&f) },
 	}
 	run := []func(context.Context) error{
 		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
@@ -130,8 +131,10 @@ func (p *process) run(ctx context.Context) error {
 		func(ctx context.Context) error {
 			return p.lead(ctx, client, hub.Namespace, lockName, func(ctx context.Context, gap time.Duration) error {
 				loops.update(func(s *state) { s.away = gap })
-				defer tunnels.lead()()
-				return p.operate(ctx, config, collections)
+				return p.together(ctx,
+					func(ctx context.Context) error { return p.operate(ctx, config, collections) },
+					func(ctx context.Context) error { return tunnels.lead(ctx, collections) },
+				)
 			})
 		},
 	}

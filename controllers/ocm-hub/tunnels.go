@@ -23,21 +23,45 @@ type tunnels struct {
 	client  dynamic.Interface
 	leading atomic.Bool
 	// server is nil while the gate is off.
-	server atomic.Pointer[hub.Server]
+	server      atomic.Pointer[hub.Server]
+	onAuthority atomic.Pointer[func()]
 }
 
 func newTunnels(config processConfig, client dynamic.Interface) *tunnels {
 	return &tunnels{processConfig: config, client: client}
 }
 
-// lead lets this replica report which clusters have tunnels, until the returned function is
-// called.
-func (t *tunnels) lead() (end func()) {
+// lead lets this replica report which clusters have tunnels until ctx is done. While the gate is
+// off, it removes what a process left that ended before it had done so.
+func (t *tunnels) lead(ctx context.Context, collections *clustermanager.Collections) error {
 	t.leading.Store(true)
+	defer t.leading.Store(false)
 	if s := t.server.Load(); s != nil {
 		s.Report()
 	}
-	return func() { t.leading.Store(false) }
+	if err := collections.WaitSynced(ctx); err == nil && !collections.Features().ClusterProxy {
+		t.forget(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (t *tunnels) forget(ctx context.Context) {
+	hub.Forget(ctx, t.client, t.Clock, t.leading.Load, t.Log)
+}
+
+// authority is described at clustermanager.Config.
+func (t *tunnels) authority() (problem error, known bool) {
+	if s := t.server.Load(); s != nil {
+		return s.Authority()
+	}
+	return nil, false
+}
+
+func (t *tunnels) authorityChanged() {
+	if f := t.onAuthority.Load(); f != nil {
+		(*f)()
+	}
 }
 
 // whileOn serves while the gate is on, until ctx is done.
@@ -47,7 +71,7 @@ func (t *tunnels) whileOn(ctx context.Context, collections *clustermanager.Colle
 		err := t.serve(on, book)
 		if err == nil && ctx.Err() == nil { // the gate was turned off
 			t.Log.Info("Tunnels are no longer served")
-			hub.Forget(ctx, t.client, t.Clock, t.leading.Load, t.Log)
+			t.forget(ctx)
 		}
 		return err
 	})
@@ -57,7 +81,7 @@ func (t *tunnels) whileOn(ctx context.Context, collections *clustermanager.Colle
 func (t *tunnels) serve(ctx context.Context, book *certs.Book) error {
 	server := hub.NewServer(hub.Options{
 		Client: t.client, TLS: t.TLS, Registry: hub.NewRegistry(t.Clock.Now), Clock: t.Clock, Version: version.Get(), Leads: t.leading.Load,
-		Log: t.Log.WithName("tunnels"),
+		Log: t.Log.WithName("tunnels"), OnAuthority: t.authorityChanged,
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.ProxyName()})
 		},

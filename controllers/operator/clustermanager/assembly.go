@@ -295,7 +295,7 @@ func (a *assembly) gather(cm *operatorv1.ClusterManager) (assemblyState, error) 
 		r.Image, r.Pull = own.image, own.pull
 	}
 	// Replicas share no tunnels: a request would often reach one that has none.
-	if bundle, found := a.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); found && own.wanted < 2 && !a.config.Hosted {
+	if bundle, found := a.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); found && own.wanted < 2 && !a.config.Hosted && a.isProven(s.Found) {
 		r.Bundle = bundle.bundle
 	}
 	if split := a.config.Split; split != nil {
@@ -307,6 +307,16 @@ func (a *assembly) gather(cm *operatorv1.ClusterManager) (assemblyState, error) 
 	var err error
 	s.Wanted, err = r.objects()
 	return s, err
+}
+
+// isProven reports whether the hub's API server can be recognized, so that the API of managed clusters
+// can be served. Until that is known, its registration stays as it is.
+func (a *assembly) isProven(found map[reconcile.Target]*unstructured.Unstructured) bool {
+	problem, known := a.config.Authority()
+	if !known {
+		return found[targetOf(apiService(nil))] != nil
+	}
+	return problem == nil
 }
 
 // controlPlane counts the nodes of the control plane.

@@ -178,6 +178,9 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 	}
 }
 
+// WaitSynced waits until the ClusterManager was looked for; it fails when ctx is done first.
+func (c *Collections) WaitSynced(ctx context.Context) error { return c.managers.WaitSynced(ctx) }
+
 // Run watches until ctx is done.
 func (c *Collections) Run(ctx context.Context) error {
 	return runAll(ctx, runsOf(c.list()))

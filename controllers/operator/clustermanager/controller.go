@@ -71,6 +71,11 @@ type Config struct {
 	// registers a function that is called when it does.
 	Serving   func() error
 	OnServing func(func())
+	// Authority returns why the API of managed clusters answers nobody, although its gate is on: the
+	// hub's API server cannot be recognized. known is false while the gate is off, and until that is
+	// read. OnAuthority registers a function that is called when it may have changed.
+	Authority   func() (problem error, known bool)
+	OnAuthority func(func())
 	// Split is nil in the compact layout.
 	Split *Split
 	// Hosted makes it the process of a hub that runs on another cluster: Services do not reach it,
@@ -145,6 +150,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	stopManager := collections.Subscribe(wake)
 	defer stopManager()
 	config.OnServing(wake)
+	config.OnAuthority(wake)
 	config.Loops.OnChange(wake)
 	defer config.Loops.Stop()
 	var wg sync.WaitGroup

@@ -88,6 +88,9 @@ type State struct {
 	Replicas int32
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
+	// Unproven is why the API of managed clusters is not registered although its gate is on; nil when
+	// it is, and while that is not known.
+	Unproven error
 	// Unready is what prevents Services from reaching this process; empty when they do, or
 	// when no Deployment runs it.
 	Unready string

@@ -45,6 +45,7 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 		return s, fault{fmt.Errorf("preparing the certificates: %w", err), operatorv1.ReasonHubResourceApplyFailed}
 	}
 	s.Serving = c.config.Serving()
+	s.Unproven, _ = c.config.Authority()
 	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok {
 		s.Deployment, s.Pod, s.Replicas = own.generation, own.pods, own.wanted
 		if own.available == 0 && c.config.Split == nil {

@@ -3,13 +3,16 @@
 package clustermanager
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // TestTheAPIOfClustersIsServedByOneProcess: a request would often reach a replica without the
@@ -18,18 +21,38 @@ func TestTheAPIOfClustersIsServedByOneProcess(t *testing.T) {
 	on := &operatorv1.RegistrationHubConfiguration{
 		FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProxy", Mode: operatorv1.FeatureGateModeTypeEnable}},
 	}
-	told := func(replicas int32, hosted bool) *metav1.Condition {
+	told := func(replicas int32, hosted bool, unproven error) *metav1.Condition {
 		s := state(t, func(s *State) {
-			s.Replicas, s.Hosted = replicas, hosted
+			s.Replicas, s.Hosted, s.Unproven = replicas, hosted, unproven
 			s.ClusterManager.Spec.RegistrationConfiguration = on
 		})
 		cm := s.ClusterManager.DeepCopy()
 		setSupported(s, cm)
 		return apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionSpecSupported)
 	}
-	require.Nil(t, told(1, false))
-	require.Contains(t, told(2, false).Message, "registrationConfiguration.featureGates ClusterProxy (tunnels end in one process, and there are 2")
-	require.Contains(t, told(1, true).Message, "registrationConfiguration.featureGates ClusterProxy (a hub of another cluster")
+	require.Nil(t, told(1, false, nil))
+	require.Contains(t, told(2, false, nil).Message, "registrationConfiguration.featureGates ClusterProxy (tunnels end in one process, and there are 2")
+	require.Contains(t, told(1, true, nil).Message, "registrationConfiguration.featureGates ClusterProxy (a hub of another cluster")
+	require.Contains(t, told(1, false, errors.New("no authority")).Message, "registrationConfiguration.featureGates ClusterProxy (no authority)")
+}
+
+func TestTheRegistrationStaysUntilTheAuthorityIsRead(t *testing.T) {
+	there := map[reconcile.Target]*unstructured.Unstructured{targetOf(apiService(nil)): apiService(nil)}
+	for name, tc := range map[string]struct {
+		problem error
+		known   bool
+		found   map[reconcile.Target]*unstructured.Unstructured
+		want    bool
+	}{
+		"before it is read":                    {want: false},
+		"before a new process has read it":     {found: there, want: true},
+		"with an authority":                    {known: true, want: true},
+		"without one":                          {known: true, problem: errors.New("none"), want: false},
+		"without one, but with a registration": {known: true, problem: errors.New("none"), found: there, want: false},
+	} {
+		a := &assembly{config: Config{Authority: func() (error, bool) { return tc.problem, tc.known }}}
+		require.Equal(t, tc.want, a.isProven(tc.found), name)
+	}
 }
 
 func TestTheAPIOfClustersIsRegisteredWithItsGate(t *testing.T) {

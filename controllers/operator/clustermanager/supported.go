@@ -85,6 +85,9 @@ func (s State) omittedFields() []omission {
 	}
 	if features, _, _ := parseFeatures(spec); features.ClusterProxy {
 		field := "registrationConfiguration.featureGates " + gateClusterProxy
+		if s.Unproven != nil && !s.Hosted {
+			out = append(out, omission{true, field, s.Unproven.Error()})
+		}
 		out = append(out,
 			omission{s.Hosted, field, "a hub of another cluster has no Service that its API server reaches"},
 			omission{s.Replicas > 1 && !s.Hosted, field, fmt.Sprintf("tunnels end in one process, and there are %d: run one replica", s.Replicas)})

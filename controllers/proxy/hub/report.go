@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -27,8 +28,9 @@ const (
 	// settleStart is how long agents have for their tunnels after this process started, and
 	// settleLoss for another one after a loss: nobody is told of what is over by then.
 	settleStart, settleLoss = time.Minute, 5 * time.Second
-	// reporters is how many clusters are written at the same time.
-	reporters = 4
+	// reporters is how many clusters are written at the same time, and forgetPage how many are read.
+	reporters  = 4
+	forgetPage = 500
 )
 
 // State is the input of Decide.
@@ -126,24 +128,30 @@ func (r *reporter) reconcile(ctx context.Context, key reconcile.Key) (reconcile.
 	}))
 }
 
-// Forget removes the condition from all clusters, after the gate was turned off. What cannot be
-// written is only logged: it is removed when the gate is turned on and off again.
+// Forget removes the condition from all clusters, because the gate is off. What cannot be written is
+// only logged: it is removed when a process of the hub leads the next time.
 func Forget(ctx context.Context, client dynamic.Interface, c clock.PassiveClock, leads func() bool, log logr.Logger) {
-	if !leads() {
-		return
-	}
-	list, err := typed.List[clusterv1.ManagedCluster](ctx, client, clustersResource, "", metav1.ListOptions{})
-	if err != nil {
-		log.Error(err, "The conditions about tunnels stay")
-		return
-	}
 	exec := reconcile.NewExecutor(client, Name, c)
-	for i := range list {
-		if apimeta.FindStatusCondition(list[i].Status.Conditions, connectv1alpha1.ConditionTunnelConnected) == nil {
-			continue
+	for o := (metav1.ListOptions{Limit: forgetPage}); leads(); {
+		page, err := client.Resource(clustersResource).List(ctx, o)
+		if apierrors.IsNotFound(err) { // a new hub has no clusters yet
+			return
 		}
-		if _, err := exec.Execute(ctx, &list[i], Decide(State{Cluster: &list[i]})); err != nil {
-			log.Error(err, "The condition about the tunnel stays", "cluster", list[i].Name)
+		if err != nil {
+			log.Error(err, "The conditions about tunnels stay")
+			return
+		}
+		for i := range page.Items {
+			mc, err := typed.FromUnstructured[clusterv1.ManagedCluster](&page.Items[i])
+			if err == nil && apimeta.FindStatusCondition(mc.Status.Conditions, connectv1alpha1.ConditionTunnelConnected) != nil {
+				_, err = exec.Execute(ctx, mc, Decide(State{Cluster: mc}))
+			}
+			if err != nil {
+				log.Error(err, "The condition about the tunnel stays", "cluster", page.Items[i].GetName())
+			}
+		}
+		if o.Continue = page.GetContinue(); o.Continue == "" {
+			return
 		}
 	}
 }

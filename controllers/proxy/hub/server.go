@@ -60,6 +60,8 @@ type Options struct {
 	Registry *Registry
 	// Leads reports whether this process writes the conditions of the clusters; nil means never.
 	Leads func() bool
+	// OnAuthority is called when Authority may return something else; nil means never.
+	OnAuthority func()
 	// Clock measures the life of the tunnels.
 	Clock clock.WithTicker
 	// Version is that of this program, for the agents' logs.
@@ -73,6 +75,8 @@ type Server struct {
 	Options
 	clusters  *watch.Collection[membership]
 	authority *watch.Collection[authority]
+	// read is true once the authority was looked for.
+	read      atomic.Bool
 	documents map[string]any
 	refused   atomic.Int64
 	report    *reporter
@@ -103,6 +107,7 @@ func NewServer(o Options) *Server {
 		if a, ok := s.authority.Get(k); ok && a.err != nil {
 			o.Log.Error(a.err, "Nobody reaches managed clusters", "configMap", k.String())
 		}
+		s.authorityChanged()
 	})
 	s.clusters.OnChange(s.onCluster)
 	s.report = newReporter(s)
@@ -116,6 +121,22 @@ func (s *Server) frontProxy() (*frontProxy, error) {
 		return nil, errNoFrontProxy
 	}
 	return a.is, a.err
+}
+
+// Authority returns why the hub's API server cannot be told from others, so that nobody is answered;
+// known is false until that was read.
+func (s *Server) Authority() (problem error, known bool) {
+	if !s.read.Load() {
+		return nil, false
+	}
+	_, problem = s.frontProxy()
+	return problem, true
+}
+
+func (s *Server) authorityChanged() {
+	if s.OnAuthority != nil {
+		s.OnAuthority()
+	}
 }
 
 // verify returns nil for a connection of the API server.
@@ -146,6 +167,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 			return err
 		}
 	}
+	s.read.Store(true)
+	s.authorityChanged()
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
 		ErrorLog:    log.New(io.Discard, "", 0), // it would report every port scan

@@ -39,8 +39,12 @@ func (c *checking) leads(ctx context.Context) ([]Finding, error) {
 		if !on {
 			return nil, nil
 		}
-		return []Finding{failure(CodeHubLeads, "it does not lead to its clusters", "its feature gate "+connectv1alpha1.GateClusterProxy+
-			" is on, but there is no apiservice "+connectv1alpha1.APIService, fleet.HubStatus.On(c.o.Hub))}, nil
+		f := failure(CodeHubLeads, "it does not lead to its clusters", "its feature gate "+connectv1alpha1.GateClusterProxy+
+			" is on, but there is no apiservice "+connectv1alpha1.APIService, fleet.HubStatus.On(c.o.Hub))
+		if why := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionSpecSupported); why != nil {
+			f.Cause += "; " + fleet.OneLine(why.Message)
+		}
+		return []Finding{f}, nil
 	}
 	available := apimeta.FindStatusCondition(fleet.ConditionsOf(service), "Available")
 	if available != nil && available.Status == metav1.ConditionTrue {

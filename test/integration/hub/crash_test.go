@@ -92,6 +92,7 @@ func lifeOf(t *testing.T, release string, config *rest.Config, dead <-chan struc
 		_ = clustermanager.Lead(ctx, clustermanager.Config{
 			Client: client, Clock: clock.RealClock{}, Version: release, Policy: certs.DefaultPolicy(),
 			Serving: func() error { return nil }, OnServing: func(func()) {}, Loops: &switched{},
+			Authority: func() (error, bool) { return nil, true }, OnAuthority: func(func()) {},
 		}, collections)
 	})
 	defer wg.Wait()

@@ -4,14 +4,17 @@ package proxy_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -53,7 +56,13 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 	_, err = s.dyn.Resource(apiServices).Get(t.Context(), connectv1alpha1.APIService, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the gate is off: %v", err)
 
+	give := s.takeAuthority(t)
 	s.gate(t, "Enable")
+	s.awaitSupported(t, "ClusterProxy (the hub's API server has no authority for aggregated APIs")
+	_, err = s.dyn.Resource(apiServices).Get(t.Context(), connectv1alpha1.APIService, metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "nobody could be answered: %v", err)
+	give()
+	s.awaitSupported(t, "")
 	admin := s.person(t, "kubernetes-admin", "system:masters")
 	soon(t, func() error {
 		_, err := admin.Discovery().ServerResourcesForGroupVersion(connectv1alpha1.GroupVersion.String())
@@ -97,6 +106,94 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 			return fmt.Errorf("the certificate: %w", errors.Join(err, errStays))
 		}
 		return nil
+	})
+	s.testLeftBehind(t)
+}
+
+// testLeftBehind: a process that ended while the gate went off left a condition, which the next one
+// removes.
+func (s *scene) testLeftBehind(t *testing.T) {
+	t.Helper()
+	_, err := s.dyn.Resource(clusters).Patch(t.Context(), "c1", types.JSONPatchType, []byte(`[{"op":"add","path":"/status/conditions/-","value":
+		{"type":"TunnelConnected","status":"True","reason":"TunnelConnected","message":"","lastTransitionTime":"2026-11-01T00:00:00Z"}}]`),
+		metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	pods := s.person(t, "kubernetes-admin", "system:masters").CoreV1().Pods(confighub.Namespace)
+	require.NoError(t, pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	soon(t, func() error {
+		if s.condition(t, "c1") != nil {
+			return errStays
+		}
+		return nil
+	})
+}
+
+// takeAuthority makes the API server look like one without an authority for aggregated APIs, until
+// the returned function is called.
+func (s *scene) takeAuthority(t *testing.T) (give func()) {
+	t.Helper()
+	ctx := context.Background()
+	admin := s.person(t, "kubernetes-admin", "system:masters")
+	rules := admin.AdmissionregistrationV1()
+	rule := admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}
+	_, err := rules.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-authority"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}, Rule: rule,
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.metadata.name != '" + authority + "' || !('requestheader-client-ca-file' in object.data)",
+			}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = rules.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-authority"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "no-authority", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	maps := admin.CoreV1().ConfigMaps("kube-system")
+	was, err := maps.Get(ctx, authority, metav1.GetOptions{})
+	require.NoError(t, err)
+	soon(t, func() error { // the policy is in effect, so the API server cannot put it back
+		if _, err := maps.Update(ctx, was, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+			return errStays
+		}
+		return nil
+	})
+	_, err = maps.Patch(ctx, authority, types.MergePatchType, []byte(`{"data":{"requestheader-client-ca-file":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	return func() {
+		require.NoError(t, rules.ValidatingAdmissionPolicyBindings().Delete(ctx, "no-authority", metav1.DeleteOptions{}))
+		require.NoError(t, rules.ValidatingAdmissionPolicies().Delete(ctx, "no-authority", metav1.DeleteOptions{}))
+		body, err := json.Marshal(map[string]any{"data": was.Data})
+		require.NoError(t, err)
+		soon(t, func() error {
+			_, err := maps.Patch(ctx, authority, types.MergePatchType, body, metav1.PatchOptions{})
+			return err
+		})
+	}
+}
+
+// authority is the ConfigMap in which an API server says how it presents itself.
+const authority = "extension-apiserver-authentication"
+
+// awaitSupported waits until the hub says what it leaves out; an empty text is nothing.
+func (s *scene) awaitSupported(t *testing.T, text string) {
+	t.Helper()
+	soon(t, func() error {
+		cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), s.dyn, managers, "", confighub.Name)
+		require.NoError(t, err)
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionSpecSupported)
+		if text == "" && c == nil || text != "" && c != nil && strings.Contains(c.Message, text) {
+			return nil
+		}
+		return fmt.Errorf("the condition is %+v", c)
 	})
 }
 
