@@ -124,7 +124,7 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if present && busy {
-		h.withdrawn = false
+		h.withdrawn = 0
 		return reason, nil
 	}
 	if waiting, err := inOrder(ctx, h.instances, h.made); waiting != "" || err != nil {

@@ -80,11 +80,10 @@ func HubAdmission() (validating, mutating []string) {
 }
 
 // HubRemoval is the part of the hub process in the removal of its hub. It is repeated until nothing
-// is left; what was removed for good is not looked at again. No loop of the hub may run meanwhile,
-// or it would recreate what is deleted.
+// is left. No loop of the hub may run meanwhile, or it would recreate what is deleted.
 type HubRemoval struct {
 	client    dynamic.Interface
-	withdrawn bool
+	withdrawn int
 }
 
 // NewHubRemoval returns a removal that has not begun. Another process can continue what one has
@@ -99,7 +98,7 @@ func NewHubRemoval(client dynamic.Interface) *HubRemoval {
 // for, or an empty text when nothing is left.
 func (r *HubRemoval) Instances(ctx context.Context) (string, error) {
 	h := newHubRemoval(r.client, HubOptions{})
-	h.withdrawn = r.withdrawn
+	h.withdrawn, h.sight = r.withdrawn, processSight
 	waiting, err := h.instances(ctx)
 	r.withdrawn = h.withdrawn
 	return waiting, err
@@ -134,9 +133,15 @@ type hubRemoval struct {
 	keeper *keeper
 	// tired is set when agents that confirmed have not done the rest in time.
 	tired bool
-	// withdrawn is set when admission, conversion and the components of the split layout are gone.
-	withdrawn bool
+	// withdrawn is the number of passes in which admission, conversion and the components of the split
+	// layout, which are gone, are not looked at; sight is what it is after they were.
+	withdrawn, sight int
 }
+
+// How many passes need not look at what was withdrawn, of a removal from outside, which is repeated
+// four times a second, and of that of the process. Somebody may make admission again which nobody
+// answers, and which then keeps agents from releasing their works.
+const outsideSight, processSight = 20, 2
 
 func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
 	o.AgentPatience = cmp.Or(o.AgentPatience, keepPatience)
@@ -147,21 +152,23 @@ func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
 	if o.Force {
 		keeping.Patience = o.AgentPatience
 	}
-	return &hubRemoval{client: client, o: o, keeper: newKeeper(client, keeping)}
+	return &hubRemoval{client: client, o: o, keeper: newKeeper(client, keeping), sight: outsideSight}
 }
 
 func (h *hubRemoval) instances(ctx context.Context) (string, error) {
 	return inOrder(ctx, h.withdraw, h.keeper.round, h.clusters, h.leftovers)
 }
 
-// withdraw removes admission, conversion and the components of the split layout. While no loop
-// runs, nothing makes them again.
+// withdraw removes admission, conversion and the components of the split layout.
 func (h *hubRemoval) withdraw(ctx context.Context) (string, error) {
-	if h.withdrawn {
+	if h.withdrawn > 0 {
+		h.withdrawn--
 		return "", nil
 	}
 	waiting, err := inOrder(ctx, h.admission, h.conversion, h.split)
-	h.withdrawn = waiting == "" && err == nil
+	if waiting == "" && err == nil {
+		h.withdrawn = h.sight
+	}
 	return waiting, err
 }
 
@@ -170,8 +177,9 @@ func (h *hubRemoval) rest(ctx context.Context) (string, error) {
 }
 
 // made removes what else the hub process made, except for the namespace of the certificates.
+// Admission is looked at for a last time: some of it is asked about namespaces.
 func (h *hubRemoval) made(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.rights, h.profiles, h.permissions, h.definitions, h.certificates, h.processPolicy)
+	return inOrder(ctx, h.rights, h.profiles, h.permissions, h.definitions, h.certificates, h.processPolicy, h.admission)
 }
 
 // processPolicy removes the NetworkPolicy of the compact layout.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -32,6 +33,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
@@ -429,6 +431,7 @@ func (s *scene) testRemoval(t *testing.T) {
 	hooks, err := s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, hooks.Items, "admission goes first")
+	s.blockWorks(t)
 	s.letGo(t, works, "c1", "held")
 	require.True(t, eventually(func() bool {
 		_, err := s.dyn.Resource(managers).Get(ctx, hub.Name, metav1.GetOptions{})
@@ -449,6 +452,33 @@ func (s *scene) testRemoval(t *testing.T) {
 		_, err := s.dyn.Resource(managers).Get(ctx, hub.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}, "the hub does not go again")
+}
+
+// blockWorks makes admission of works again, which nobody answers, and waits until the removal has
+// found it.
+func (s *scene) blockWorks(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	const name = "manifestworkvalidators.admission.work.open-cluster-management.io"
+	api := s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	_, err := api.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: name, AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{workv1.GroupName}, APIVersions: []string{"*"}, Resources: []string{"manifestworks"},
+				},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	soon(t, func() bool {
+		_, err := api.Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, "the removal does not look again")
 }
 
 // leftovers checks that only the named definitions are left.
