@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -181,6 +182,9 @@ type checking struct {
 	run *fleet.Run
 	// sent are objects that are to be sent to the hub: a check of files sees it with them.
 	sent []unstructured.Unstructured
+	// told are the ClusterPermissions with findings of their own, once they are read.
+	told     map[types.NamespacedName]bool
+	readTold sync.Once
 }
 
 // check is one check; findings are returned in the order of the list.

@@ -13,6 +13,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -103,6 +104,27 @@ func (c *checking) readIdentities(ctx context.Context) (*identityFleet, error) {
 		}
 	}
 	return all, nil
+}
+
+// isTold reports whether a work is that of a ClusterPermission that has a finding of its own, in the
+// words of what the user has written. They are read once, and only if such a work fails.
+func (c *checking) isTold(ctx context.Context, u *unstructured.Unstructured) bool {
+	owner := metav1.GetControllerOf(u)
+	if owner == nil || owner.Kind != "ClusterPermission" {
+		return false
+	}
+	c.readTold.Do(func() {
+		all, err := c.readIdentities(ctx)
+		if err != nil {
+			return // twice is better than not at all
+		}
+		c.told = map[types.NamespacedName]bool{}
+		for i := range all.permissions {
+			p := &all.permissions[i]
+			c.told[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = len(c.permission(all, p)) > 0
+		}
+	})
+	return c.told[types.NamespacedName{Namespace: u.GetNamespace(), Name: owner.Name}]
 }
 
 // concerns reports whether a cluster is one of those to check.

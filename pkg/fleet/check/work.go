@@ -40,7 +40,7 @@ func (c *checking) works(ctx context.Context, info cluster.Info, mc *clusterv1.M
 			f = c.goingWork(ctx, u, all)
 		}
 		switch {
-		case f.Code == "":
+		case f.Code == "" || c.isTold(ctx, u):
 		case told[f.Code] == maxWorks:
 			left++
 		default:

@@ -64,6 +64,10 @@ func TestPermissionsThatAClusterDoesNotHaveAreNamed(t *testing.T) {
 			_, err := permissions.Create(t.Context(), u, metav1.CreateOptions{})
 			return err == nil
 		}, time.Minute, 200*time.Millisecond, tc.name)
+		_ = found(t, tc.code, check...)
+		for code := range looked(t, check...) {
+			require.NotContains(t, []string{"OCM0311", "OCM0624"}, code, "the work is not told of, too")
+		}
 		f := mended(t, tc.code, check...)
 		require.Equal(t, "ClusterPermission cluster1/"+tc.name+": "+tc.title, f.Title)
 		require.Contains(t, f.Cause, tc.cause)
