@@ -28,6 +28,10 @@ func ServiceAccount(klusterlet string) string { return manifests.WorkAccount(klu
 // releases. Other charts use these names too, so each overwrote the other's objects.
 func FormerRights() []string { return manifests.FormerRights() }
 
+// OptionalRights returns the names of the roles and bindings that the agent of a Klusterlet has only
+// in some installations.
+func OptionalRights(klusterlet string) []string { return manifests.OptionalRights(klusterlet) }
+
 // Options are what differs between two installations of the agent.
 type Options struct {
 	// Image is the full reference of the ocm-agent image. Required.

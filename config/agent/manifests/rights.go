@@ -44,6 +44,12 @@ func ProxyBinding(klusterlet string) string {
 	return "kubectl-ocm:" + klusterlet + "-registration:proxy"
 }
 
+// OptionalRights returns the names of the roles and bindings that an agent has only if it is asked for:
+// Proxy, and without Narrow.
+func OptionalRights(klusterlet string) []string {
+	return []string{ProxyBinding(klusterlet), Agent{Klusterlet: klusterlet}.named(adminBinding)}
+}
+
 // account returns the ServiceAccount to which a binding of the manifests belongs.
 func (o Agent) account(binding string) string {
 	if o.Apart && strings.Contains(binding, ":klusterlet-registration:") {

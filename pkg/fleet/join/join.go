@@ -346,7 +346,7 @@ func (j *join) install(ctx context.Context) error {
 	if j.result.Action = agentAction(changes); j.others != nil {
 		j.result.Action = fleet.Configured // only its agent is new
 	}
-	if err := j.removeOldRoles(ctx); err != nil {
+	if err := j.removeOldRoles(ctx, objects); err != nil {
 		return err
 	}
 	if err := j.removeIdentity(ctx); err != nil {

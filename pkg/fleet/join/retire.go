@@ -8,20 +8,23 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// removeOldRoles removes the agent's roles and bindings of earlier releases, whose names charts of
-// others use: only those with the agent's label that this program wrote. Bindings go first.
-func (j *join) removeOldRoles(ctx context.Context) error {
-	if j.Reads() || j.before == nil || j.Klusterlet != operatorv1.DefaultKlusterletName {
+// removeOldRoles removes roles and bindings of an earlier installation of the agent: those of earlier
+// releases, whose names charts of others use, and those that it is no longer asked to have. They have
+// its label, and this program wrote them. Bindings go first.
+func (j *join) removeOldRoles(ctx context.Context, applied []*unstructured.Unstructured) error {
+	old := j.oldRoles(applied)
+	if j.Reads() || j.before == nil || len(old) == 0 {
 		return nil
 	}
 	namespace := j.before.Klusterlet.AgentNamespace()
-	label := operatorv1.LabelCreatedByKlusterlet + "=" + operatorv1.DefaultKlusterletName
+	label := operatorv1.LabelCreatedByKlusterlet + "=" + j.Klusterlet
 	for _, q := range []fleet.Query{
 		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: namespace, Labels: label},
 		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: namespace, Labels: label},
@@ -32,13 +35,31 @@ func (j *join) removeOldRoles(ctx context.Context) error {
 		}
 		for i := range items {
 			written := slices.ContainsFunc(items[i].GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fleet.FieldManager })
-			if !written || !slices.Contains(agent.FormerRights(), items[i].GetName()) {
+			if !written || !slices.Contains(old, items[i].GetName()) {
 				continue
 			}
 			if err := fleet.Remove(ctx, j.Spoke, &items[i]); err != nil {
-				return fleet.Explain(fmt.Sprintf("removing %s, which has another name now", fleet.Describe(&items[i])), j.Spoke, err)
+				return fleet.Explain(fmt.Sprintf("removing %s, which the agent no longer has", fleet.Describe(&items[i])), j.Spoke, err)
 			}
 		}
 	}
 	return nil
+}
+
+// oldRoles returns the names of roles and bindings that an earlier installation may have left; where an
+// operator runs the agent, it looks after them.
+func (j *join) oldRoles(applied []*unstructured.Unstructured) []string {
+	var old []string
+	if j.Klusterlet == operatorv1.DefaultKlusterletName {
+		old = agent.FormerRights()
+	}
+	if j.operator != nil {
+		return old
+	}
+	for _, name := range agent.OptionalRights(j.Klusterlet) {
+		if !slices.ContainsFunc(applied, func(u *unstructured.Unstructured) bool { return u.GetName() == name }) {
+			old = append(old, name)
+		}
+	}
+	return old
 }

@@ -119,7 +119,9 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	former.SetLabels(map[string]string{"open-cluster-management.io/created-by-klusterlet": "klusterlet"})
 	others := former.DeepCopy()
 	others.SetName("open-cluster-management:klusterlet-work:execution")
-	for u, manager := range map[*unstructured.Unstructured]string{former: "kubectl-ocm", others: "stranger"} {
+	tunnel := former.DeepCopy()
+	tunnel.SetName("kubectl-ocm:klusterlet-registration:proxy")
+	for u, manager := range map[*unstructured.Unstructured]string{former: "kubectl-ocm", tunnel: "kubectl-ocm", others: "stranger"} {
 		_, err := client.Resource(clusterRoles).Create(t.Context(), u, metav1.CreateOptions{FieldManager: manager})
 		require.NoError(t, err)
 	}
@@ -144,8 +146,10 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.NoError(t, err)
 	tolerations, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "tolerations")
 	require.Equal(t, []any{map[string]any{"key": "infra", "operator": "Exists"}}, tolerations)
-	_, err = client.Resource(clusterRoles).Get(t.Context(), former.GetName(), metav1.GetOptions{})
-	require.True(t, apierrors.IsNotFound(err), "a role of an earlier release is left: %v", err)
+	for _, old := range []*unstructured.Unstructured{former, tunnel} {
+		_, err = client.Resource(clusterRoles).Get(t.Context(), old.GetName(), metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "a role of an earlier release, or of a gate that is off, is left: %v", err)
+	}
 	_, err = client.Resource(clusterRoles).Get(t.Context(), others.GetName(), metav1.GetOptions{})
 	require.NoError(t, err, "what others made is theirs")
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
