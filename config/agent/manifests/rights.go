@@ -3,6 +3,7 @@
 package manifests
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -117,7 +118,8 @@ func (o Agent) named(name string) string {
 // adaptRule names the objects of this agent in rules, and removes the verbs that narrow rights
 // leave out. Only the default Klusterlet had other names in earlier releases.
 func adaptRule(rule map[string]any, role string, o Agent) {
-	if names, ok := rule["resourceNames"].([]any); ok {
+	// Policies have the same names for every Klusterlet.
+	if names, ok := rule["resourceNames"].([]any); ok && !reflect.DeepEqual(rule["resources"], []any{"networkpolicies"}) {
 		if o.Klusterlet != operatorv1.DefaultKlusterletName {
 			names = slices.DeleteFunc(names, func(name any) bool { return slices.Contains(FormerRights(), name.(string)) })
 		}

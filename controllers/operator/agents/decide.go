@@ -143,7 +143,7 @@ func (s State) decide() Plan {
 		}
 	}
 	if problem == "" {
-		wanted, problem = s.install(asked, s.policies(policies), limits, &p)
+		wanted, problem = s.install(asked, s.policies(asked, policies), limits, &p)
 		s.addLabels(p.Stages)
 	}
 	s.setConditions(next, asked, problem)
@@ -467,7 +467,7 @@ func (s State) removal() Plan {
 	case !slices.Contains(next.Finalizers, finalizer):
 		return Plan{}
 	default:
-		p.Writes = append(s.policies(false), s.lastCopies()...)
+		p.Writes = append(s.policies(settings.Asked{}, false), s.lastCopies()...)
 	}
 	for _, d := range s.Deployments {
 		if s.isOurs(d.Key.Name) {

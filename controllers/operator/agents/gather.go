@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
@@ -265,6 +268,7 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 				addSubject(u, manifests.RegistrationAccount(k.Name))
 			}
 		}
+		dropPolicies(u)
 		labels := u.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
@@ -274,6 +278,19 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 		out = append(out, u)
 	}
 	return out, nil
+}
+
+// dropPolicies removes the right to write NetworkPolicies, which are those of the operator here: an
+// agent could remove its own.
+func dropPolicies(u *unstructured.Unstructured) {
+	rules, _ := u.Object["rules"].([]any)
+	if u.GetKind() != "Role" {
+		return
+	}
+	u.Object["rules"] = slices.DeleteFunc(rules, func(rule any) bool {
+		r, _ := rule.(map[string]any)
+		return reflect.DeepEqual(r["apiGroups"], []any{shared.PoliciesResource.Group})
+	})
 }
 
 // metricsRights is the name of the binding with which the processes of an agent ask who reads their

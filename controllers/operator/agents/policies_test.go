@@ -9,6 +9,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -64,12 +66,12 @@ func TestPoliciesComeAndGoWithTheirGate(t *testing.T) {
 		unsupported      string
 	}{
 		"off":                    {},
-		"on":                     {[]func(*State){withPolicies}, policyNames, nil, ""},
+		"on":                     {[]func(*State){withPolicies}, shared.PolicyNames(), nil, ""},
 		"off again":              {[]func(*State){have("k")}, nil, []string{"default-deny-all"}, ""},
 		"off, that of another":   {[]func(*State){have("other")}, nil, nil, ""},
-		"several hubs":           {[]func(*State){several, have("k")}, nil, []string{"default-deny-all"}, "NetworkPolicies (with several hubs)"},
+		"several hubs":           {[]func(*State){several, have("k")}, shared.PolicyNames(), nil, ""},
 		"in the compact layout":  {[]func(*State){withPolicies, func(s *State) { s.Compact = true }}, nil, nil, "featureGates NetworkPolicies"},
-		"with the same settings": {[]func(*State){withPolicies, have("k")}, policyNames, nil, ""},
+		"with the same settings": {[]func(*State){withPolicies, have("k")}, shared.PolicyNames(), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(state(tc.change...))
@@ -103,12 +105,21 @@ func TestPoliciesKnowWhereTheAPIServersAre(t *testing.T) {
 	require.Equal(t, []any{int64(53), int64(53), int64(5353), int64(5353), int64(443), int64(3128), int64(6443), int64(7443), int64(35001)}, got)
 	s.Klusterlet.Spec.DeployOption.Mode = operatorv1.InstallModeHosted
 	s.Secrets["k"] = s.Secrets[namespace]
-	require.Contains(t, s.servers(), int64(8001), "a hosted agent calls its managed cluster, too")
-	for address, want := range map[string]int64{"socks5://p": 1080, "http://p": 80, "https://p": 443, "https://p:0": 0, "https://p:70000": 0, "": 0} {
-		port, ok := portOf(address)
-		require.Equal(t, want > 0, ok, address)
-		if ok {
-			require.Equal(t, want, port, address)
+	require.Contains(t, s.servers(settings.Asked{}), int64(8001), "a hosted agent calls its managed cluster, too")
+	several := settings.Asked{}
+	several.Settings.Hubs = []string{"a", "b"}
+	require.Empty(t, s.servers(several), "the agent alone reads where its hubs are")
+}
+
+func TestAnAgentOfAnOperatorHasNoRightToItsPolicies(t *testing.T) {
+	for _, apart := range []bool{true, false} {
+		objects, err := rights(state().Klusterlet, namespace, apart)
+		require.NoError(t, err)
+		for _, u := range objects {
+			rules, _, _ := unstructured.NestedSlice(u.Object, "rules")
+			for _, rule := range rules {
+				require.NotContains(t, rule.(map[string]any)["resources"], "networkpolicies", u.GetName())
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -134,7 +135,7 @@ func (s State) setInventory(k *operatorv1.Klusterlet, wanted []*unstructured.Uns
 		add(at.Resource.Resource, at.Resource.Group, at.Resource.Version, at.Namespace, at.Name)
 	}
 	if policies {
-		for _, name := range policyNames {
+		for _, name := range shared.PolicyNames() {
 			add(policiesResource.Resource, policiesResource.Group, policiesResource.Version, s.agentNamespace(), name)
 		}
 	}

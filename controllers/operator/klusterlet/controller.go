@@ -87,6 +87,7 @@ type Controller struct {
 	klusterlets *watch.Collection[settings.Seen]
 	shared      *shared.Watch
 	deployment  *watch.Collection[process]
+	policies    policies
 
 	bootstrap, hub access.Asker
 	phase          credential.Phase
@@ -123,6 +124,7 @@ func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Name}) }
 
 // Run serves the Klusterlet until ctx is done.
 func (c *Controller) Run(ctx context.Context) error {
+	defer func() { c.policies.leave() }()
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
@@ -174,8 +176,16 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	s := State{
 		Parts: c.shared.Parts(k.Name, c.config.Others()), Now: c.config.Clock.Now(), Klusterlet: k, Namespace: c.config.Namespace,
 		Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(), Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
+		Policies: map[string]policy{},
 	}
-	unread, known := shared.Problem(append(c.Collections(), c.config.Secrets))
+	needed := append(c.Collections(), c.config.Secrets)
+	if k.DeletionTimestamp == nil { // they go with the namespace
+		c.gatherPolicies(ctx, &s)
+	}
+	if c.policies.end != nil {
+		needed = append(needed, c.policies.live, c.policies.servers)
+	}
+	unread, known := shared.Problem(needed)
 	if s.Reading = !known; unread != "" {
 		s.Unread = "the agent cannot read what it needs: " + unread
 	}

@@ -64,6 +64,10 @@ type State struct {
 	Hubs string
 	// WorkProblem is why works are not applied; empty while they are.
 	WorkProblem string
+	// Policies are the NetworkPolicies of the agent, by name, and APIPorts the ports of the API servers
+	// that it calls.
+	Policies map[string]policy
+	APIPorts []int64
 }
 
 // Plan is what a pass does.
@@ -93,9 +97,13 @@ func Decide(s State) Plan {
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	s.Properties = asked.Settings.Properties
-	p := Plan{Plan: reconcile.Plan{Object: next, Writes: s.Writes(), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, Writes: append(s.Writes(), s.policyWrites(asked.Policies)...), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
+	if s.IsEstablished() {
+		p.OnFailure.Reason = operatorv1.ReasonManagementClusterResourceApplyFailed
+	}
+	asked.Unsupported = slices.DeleteFunc(asked.Unsupported, func(field string) bool { return field == settings.FieldPolicies })
 	s.holdName(&asked)
 	addUnsupported(&asked, s.Klusterlet.Spec, s.Namespace, s.Pod)
 	next.Status.ObservedGeneration = next.Generation

@@ -3,6 +3,8 @@
 package klusterlet
 
 import (
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -46,6 +48,13 @@ func (s State) setInventory(k *operatorv1.Klusterlet) {
 		})
 	}
 	k.Status.RelatedResources = append(k.Status.RelatedResources, parts(k, s.Namespace)...)
+	for _, name := range shared.PolicyNames() {
+		if settings.Read(k).Policies {
+			k.Status.RelatedResources = append(k.Status.RelatedResources, operatorv1.RelatedResourceMeta{
+				Group: shared.PoliciesResource.Group, Version: "v1", Resource: shared.PoliciesResource.Resource, Namespace: s.Namespace, Name: name,
+			})
+		}
+	}
 	k.Status.Generations = nil
 	if s.Deployment > 0 {
 		k.Status.Generations = []operatorv1.GenerationStatus{{

@@ -390,9 +390,10 @@ func testRepair(t *testing.T, o *operated) {
 	}
 }
 
+var policies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+
 // testPolicies: the gate's policies come, are put back and go with it; they know where the hub is.
 func testPolicies(t *testing.T, o *operated) {
-	policies := schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 	gate := func(mode string) string {
 		return `{"registrationConfiguration":{"featureGates":[{"feature":"NetworkPolicies","mode":"` + mode + `"}]}}`
 	}

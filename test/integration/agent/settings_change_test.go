@@ -4,7 +4,10 @@ package agent_test
 
 import (
 	"bytes"
+	"fmt"
+	"net/url"
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,8 +69,48 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	require.Equal(t, 2, a.sessions(t))
 	_, err := h.client.Resource(clusters).Get(t.Context(), "other", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "it asks for no other name: %v", err)
+	s.testOwnPolicies(t, h)
+	require.Equal(t, 2, a.sessions(t), "what its pod may reach is none of the session")
 	s.testRest(t)
 	require.True(t, a.running())
+}
+
+// testOwnPolicies: an agent that serves itself applies the policies of its gate, puts them back and
+// removes them; they know where its hub is.
+func (s *spoke) testOwnPolicies(t *testing.T, h *hub) {
+	t.Helper()
+	api := s.client.Resource(policies).Namespace(operatorv1.NamespaceAgent)
+	all := func() map[string]*unstructured.Unstructured {
+		list, err := api.List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		out := map[string]*unstructured.Unstructured{}
+		for i := range list.Items {
+			out[list.Items[i].GetName()] = &list.Items[i]
+		}
+		return out
+	}
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"featureGates":[{"feature":"NetworkPolicies","mode":"Enable"}]}}`))
+	await(t, func() bool { return len(all()) == 3 })
+	first := all()
+	at, err := url.Parse(h.Config.Host)
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(first["allow-dns-and-api"].Object["spec"]), "port:"+at.Port()+" ")
+	_, err = api.Patch(t.Context(), "default-deny-all", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, api.Delete(t.Context(), "klusterlet-agent", metav1.DeleteOptions{}))
+	await(t, func() bool {
+		now := all()
+		back := now["klusterlet-agent"]
+		return back != nil && back.GetUID() != first["klusterlet-agent"].GetUID() &&
+			reflect.DeepEqual(now["default-deny-all"].Object["spec"], first["default-deny-all"].Object["spec"])
+	}, "policies are not put back")
+	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+	require.NoError(t, err)
+	require.Contains(t, k.Status.RelatedResources, operatorv1.RelatedResourceMeta{
+		Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies", Namespace: operatorv1.NamespaceAgent, Name: "default-deny-all",
+	})
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"featureGates":null}}`))
+	await(t, func() bool { return len(all()) == 0 }, "policies are left")
 }
 
 // testRest checks what else an agent maintains and reports beside its own work.
