@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -152,10 +153,7 @@ func newAssembly(config Config, leading *leading, collections *Collections, log 
 		a.watches[at] = watch.New(o)
 		a.inputs = append(a.inputs, a.watches[at])
 	}
-	a.apiServer = watch.New(watch.Options[[]int64]{
-		Client: config.Client, Resource: slicesResource, Namespace: metav1.NamespaceDefault, FieldSelector: byName("kubernetes"), Log: log,
-		Keep: portsOf, Same: slices.Equal[[]int64],
-	})
+	a.apiServer = shared.NewAPIServers(config.Client, log)
 	a.inputs = append(a.inputs, a.apiServer)
 	if config.Split != nil {
 		a.watchSplit(log)

@@ -7,26 +7,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 )
-
-// slicesResource are the endpoints behind Services.
-var slicesResource = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
-
-// portsOf returns the ports of an EndpointSlice.
-func portsOf(u *unstructured.Unstructured) ([]int64, bool) {
-	var out []int64
-	ports, _, err := unstructured.NestedSlice(u.Object, "ports")
-	for _, p := range ports {
-		m, _ := p.(map[string]any)
-		if port, ok := m["port"].(int64); ok {
-			out = append(out, port)
-		}
-	}
-	return out, err == nil
-}
 
 // policies returns the NetworkPolicies of the layout. A policy is about the connection
 // behind a Service, so the real ports of the API server are added to the usual ones.

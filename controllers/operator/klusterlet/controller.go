@@ -88,6 +88,7 @@ type Controller struct {
 	shared      *shared.Watch
 	deployment  *watch.Collection[process]
 	policies    policies
+	copies      copies
 
 	bootstrap, hub access.Asker
 	phase          credential.Phase
@@ -124,7 +125,10 @@ func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Name}) }
 
 // Run serves the Klusterlet until ctx is done.
 func (c *Controller) Run(ctx context.Context) error {
-	defer func() { c.policies.leave() }()
+	defer func() {
+		c.policies.leave()
+		c.copies.leave()
+	}()
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
@@ -176,23 +180,20 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	s := State{
 		Parts: c.shared.Parts(k.Name, c.config.Others()), Now: c.config.Clock.Now(), Klusterlet: k, Namespace: c.config.Namespace,
 		Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(), Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
-		Policies: map[string]policy{},
-	}
-	needed := append(c.Collections(), c.config.Secrets)
-	if k.DeletionTimestamp == nil { // they go with the namespace
-		c.gatherPolicies(ctx, &s)
-	}
-	if c.policies.end != nil {
-		needed = append(needed, c.policies.live, c.policies.servers)
-	}
-	unread, known := shared.Problem(needed)
-	if s.Reading = !known; unread != "" {
-		s.Unread = "the agent cannot read what it needs: " + unread
+		Policies: map[string]policy{}, PullCopies: map[string]pullCopy{},
 	}
 	select {
 	case <-c.config.Secrets.Synced():
 		s.SecretsKnown = true
 	default:
+	}
+	if k.DeletionTimestamp == nil { // these go with it
+		c.gatherPolicies(ctx, &s)
+		c.gatherCopies(ctx, &s)
+	}
+	unread, known := shared.Problem(c.needed())
+	if s.Reading = !known; unread != "" {
+		s.Unread = "the agent cannot read what it needs: " + unread
 	}
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.Joined = credential.ReadKept(secret, true).Certified()
@@ -204,6 +205,18 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 		c.gatherAccess(ctx, &s)
 	}
 	return s
+}
+
+// needed returns all collections that the loop reads now.
+func (c *Controller) needed() []shared.Collection {
+	out := append(c.Collections(), c.config.Secrets)
+	if c.policies.end != nil {
+		out = append(out, c.policies.live, c.policies.servers)
+	}
+	if c.copies.end != nil {
+		out = append(out, c.copies.namespaces, c.copies.secrets)
+	}
+	return out
 }
 
 func (c *Controller) gatherAccess(ctx context.Context, s *State) {

@@ -68,6 +68,11 @@ type State struct {
 	// that it calls.
 	Policies map[string]policy
 	APIPorts []int64
+	// PullSource is the image pull secret beside the agent, nil without one; PullNamespaces are those that
+	// ask for it, and PullCopies what other namespaces have, by namespace.
+	PullSource     *credential.Secret
+	PullNamespaces []string
+	PullCopies     map[string]pullCopy
 }
 
 // Plan is what a pass does.
@@ -97,7 +102,7 @@ func Decide(s State) Plan {
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	s.Properties = asked.Settings.Properties
-	p := Plan{Plan: reconcile.Plan{Object: next, Writes: append(s.Writes(), s.policyWrites(asked.Policies)...), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, Writes: slices.Concat(s.Writes(), s.policyWrites(asked.Policies), s.copyWrites()), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
 	if s.IsEstablished() {

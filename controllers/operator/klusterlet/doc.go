@@ -3,11 +3,12 @@
 // Package klusterlet serves, in the agent's own process, the Klusterlet that
 // the process was installed with (compact layout).
 //
-// It reads the Klusterlet, the definitions it installs, the agent's three secrets, and the
+// It reads the Klusterlet, the definitions it installs, the secrets in its namespace, and the
 // state of registration and work. It applies the definitions of appliedmanifestworks and
 // clusterclaims, never over those of a newer version, and the namespace of add-ons, which it
-// restores after a deletion; it passes the settings of the spec to the registration; it
-// writes the Klusterlet's conditions. When the hub kubeconfig or the bootstrap kubeconfig
+// restores after a deletion; the NetworkPolicies of its pod, while the gate of that name is on;
+// and copies of an image pull secret in the namespaces of add-ons. It passes the settings of the
+// spec to the registration, and writes the Klusterlet's conditions. When the hub kubeconfig or the bootstrap kubeconfig
 // changes, it asks the hub by SelfSubjectAccessReviews whether they grant an agent the rights
 // it needs. From then on, the requests of the session itself show whether the hub is
 // reachable (agent.Contact).

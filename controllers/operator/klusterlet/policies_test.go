@@ -7,11 +7,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
+
+// written is an object that a decision applies or removes.
+type written struct {
+	reconcile.Target
+	removed bool
+}
+
+// writesTo returns what is written of a kind.
+func writesTo(s State, resource schema.GroupVersionResource) (out []written) {
+	for _, w := range Decide(s).Writes {
+		_, removed := w.(reconcile.Remove)
+		if at := reconcile.TargetOf(w); at.Resource == resource {
+			out = append(out, written{at, removed})
+		}
+	}
+	return out
+}
 
 // TestPoliciesWaitUntilTheClusterIsRead: without the addresses of its hub, an agent could cut itself off.
 func TestPoliciesWaitUntilTheClusterIsRead(t *testing.T) {
@@ -21,12 +39,8 @@ func TestPoliciesWaitUntilTheClusterIsRead(t *testing.T) {
 		}
 	}
 	of := func(s State) (applied, removed []string) {
-		for _, w := range Decide(s).Writes {
-			at := reconcile.TargetOf(w)
-			if at.Resource != shared.PoliciesResource {
-				continue
-			}
-			if _, ok := w.(reconcile.Remove); ok {
+		for _, at := range writesTo(s, shared.PoliciesResource) {
+			if at.removed {
 				removed = append(removed, at.Name)
 			} else {
 				applied = append(applied, at.Name)

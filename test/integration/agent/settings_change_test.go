@@ -4,6 +4,7 @@ package agent_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"os"
@@ -70,7 +71,8 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	_, err := h.client.Resource(clusters).Get(t.Context(), "other", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "it asks for no other name: %v", err)
 	s.testOwnPolicies(t, h)
-	require.Equal(t, 2, a.sessions(t), "what its pod may reach is none of the session")
+	s.testPullSecret(t)
+	require.Equal(t, 2, a.sessions(t), "what its pod may reach, and what add-ons need, is none of the session")
 	s.testRest(t)
 	require.True(t, a.running())
 }
@@ -111,6 +113,56 @@ func (s *spoke) testOwnPolicies(t *testing.T, h *hub) {
 	})
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"featureGates":null}}`))
 	await(t, func() bool { return len(all()) == 0 }, "policies are left")
+}
+
+// testPullSecret: the credentials for images beside the agent are where add-ons run, follow their source
+// and go with it; those of others stay.
+func (s *spoke) testPullSecret(t *testing.T) {
+	t.Helper()
+	const name = operatorv1.SecretImagePull
+	put := func(namespace, text string) {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson", "stringData": map[string]any{".dockerconfigjson": text},
+		}}
+		u.SetName(name)
+		_, err := s.client.Resource(secrets).Namespace(namespace).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	for _, place := range []string{"asks", "has"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		u.SetName(place)
+		u.SetLabels(map[string]string{operatorv1.LabelAddOnNamespace: "true"})
+		_, err := s.client.Resource(namespaces).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+		if place == "has" {
+			put(place, `{"auths":{"theirs":{}}}`)
+		}
+	}
+	holds := func(namespace, text string) bool {
+		u, err := s.client.Resource(secrets).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return text == ""
+		}
+		require.NoError(t, err)
+		data, _, _ := unstructured.NestedString(u.Object, "data", ".dockerconfigjson")
+		return u.Object["type"] == "kubernetes.io/dockerconfigjson" && data == base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	everywhere := func(text string) {
+		t.Helper()
+		await(t, func() bool { return holds("asks", text) && holds(operatorv1.NamespaceAgentAddOn, text) }, "copies of %q", text)
+		require.True(t, holds("has", `{"auths":{"theirs":{}}}`), "what others made is theirs")
+	}
+	put(operatorv1.NamespaceAgent, `{"auths":{"first":{}}}`)
+	everywhere(`{"auths":{"first":{}}}`)
+	_, err := s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"stringData":{".dockerconfigjson":"{\"auths\":{\"second\":{}}}"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	everywhere(`{"auths":{"second":{}}}`)
+	copied, err := s.client.Resource(secrets).Namespace("asks").Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "klusterlet", copied.GetOwnerReferences()[0].Name, "it goes with the Klusterlet")
+	require.NoError(t, s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	everywhere("")
 }
 
 // testRest checks what else an agent maintains and reports beside its own work.

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
@@ -29,9 +30,11 @@ const (
 	pendingBootstrap = "bootstrap"
 )
 
-// Secret is what is kept of one of the three secrets.
+// Secret is what is kept of one of the secrets.
 type Secret struct {
 	request.Seen
+	// Type is what Kubernetes makes of it; kept of the image pull secret only.
+	Type string
 	// Hub is the annotation that names the hub of the stored access.
 	Hub string
 	// Data is the decoded content.
@@ -39,8 +42,8 @@ type Secret struct {
 }
 
 // NewSecrets makes the collection of the relevant secrets in an agent's namespace: the
-// agent's own in full, and of any other the kubeconfig, because the settings may name any
-// secret as the bootstrap secret. Its owner runs it.
+// agent's own and the image pull secret in full, and of any other the kubeconfig, because the
+// settings may name any secret as the bootstrap secret. Its owner runs it.
 func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *watch.Collection[Secret] {
 	own := []string{clusterv1.SecretHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
 	return watch.New(watch.Options[Secret]{
@@ -48,6 +51,11 @@ func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *wa
 		Keep: func(u *unstructured.Unstructured) (Secret, bool) {
 			if slices.Contains(own, u.GetName()) {
 				return readSecret(u), true
+			}
+			if u.GetName() == operatorv1.SecretImagePull {
+				s := readSecret(u)
+				s.Type, _, _ = unstructured.NestedString(u.Object, "type")
+				return s, true
 			}
 			text, found, _ := unstructured.NestedString(u.Object, "data", clusterv1.SecretKeyKubeconfig)
 			if !found {
