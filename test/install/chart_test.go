@@ -245,6 +245,11 @@ images: {imagePullSecrets: [{name: pull}]}
 			require.Equal(t, []any{"run", "--enable-sync-labels"}, container["args"])
 		}
 	}
+	got, _ := rendered(t, hubChart, common+"layout: split\n")
+	operator := got["Deployment "+namespace+"/cluster-manager"].(map[string]any)
+	containers, _, err := unstructured.NestedSlice(operator, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	require.Equal(t, []any{"operator", "--image-pull-secret-name=pull"}, containers[0].(map[string]any)["args"])
 }
 
 func TestConfigurationsReachTheCustomResources(t *testing.T) {

@@ -123,7 +123,7 @@ func everything(split *Split) ([]*unstructured.Unstructured, error) {
 	}
 	more, err := rendering{
 		Features: features, Replicas: 2, Split: split,
-		PullSecret: pullSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: split.PullSecret}}),
+		PullSecret: pullSecret(&corev1.Secret{}),
 	}.objects()
 	return append(out, more...), err
 }
@@ -328,11 +328,12 @@ func (a *assembly) controlPlane() int {
 	return len(names)
 }
 
-// pullSecret returns the copy of the credentials for images.
+// pullSecret returns the copy of the credentials for images. It has the same name, whatever that of its
+// source is, because both layouts have rights to this name only.
 func pullSecret(source *corev1.Secret) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: hub.ComponentNamespace, Name: source.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hub.ComponentNamespace, Name: operatorv1.SecretImagePull},
 		Type:       source.Type, Data: source.Data,
 	}
 }

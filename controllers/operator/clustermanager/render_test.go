@@ -119,7 +119,7 @@ func TestFieldsOfTheSpecInADeployment(t *testing.T) {
 	require.Equal(t, "registration-webhook-sa", pod.ServiceAccountName)
 	require.Equal(t, r.Spec.NodePlacement.NodeSelector, pod.NodeSelector)
 	require.Equal(t, r.Spec.NodePlacement.Tolerations, pod.Tolerations)
-	require.Equal(t, []corev1.LocalObjectReference{{Name: "pull"}}, pod.ImagePullSecrets)
+	require.Equal(t, []corev1.LocalObjectReference{{Name: operatorv1.SecretImagePull}}, pod.ImagePullSecrets)
 	require.Len(t, pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, 2)
 	require.True(t, *pod.SecurityContext.RunAsNonRoot)
 	c := pod.Containers[0]
@@ -129,7 +129,7 @@ func TestFieldsOfTheSpecInADeployment(t *testing.T) {
 	require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop)
 	objects, err := r.objects()
 	require.NoError(t, err)
-	require.Equal(t, "pull", objects[0].GetName(), "the credentials come before the pods that need them")
+	require.Equal(t, operatorv1.SecretImagePull, objects[0].GetName(), "the credentials come before the pods that need them")
 	budgets := 0
 	for _, u := range objects {
 		if u.GetKind() == "PodDisruptionBudget" {

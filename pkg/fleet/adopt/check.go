@@ -128,7 +128,7 @@ func (s *state) checkVersions() error {
 		for _, v := range versionsOf(live) {
 			if !slices.Contains(have, v) {
 				return fleet.Refuse(cannot, "customresourcedefinition/"+k.GetName()+": it has version "+v+", which ours does not serve",
-					fleet.Advice("if that version is an old one, upgrade this hub to release "+newest.String()+" by its own operator first; else use a newer release of this program"))
+					fleet.Advice("if that version is an old one, upgrade this hub by its own operator first; otherwise use a newer release of this program"))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,23 +92,6 @@ func ownComponents(ctx context.Context, c *fleet.Cluster) ([]unstructured.Unstru
 	return slices.DeleteFunc(all, func(u unstructured.Unstructured) bool { return !teardown.IsHubComponent(&u) }), nil
 }
 
-// credentials returns the copies of the credentials for images: the operator of the split layout
-// may have been told any name for them.
-func (o *InitOptions) credentials(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	all, err := fleet.ListAll(ctx, o.Hub, fleet.Query{
-		Resource: fleet.Secrets, Namespace: operatorv1.NamespaceHub, Fields: "type=" + string(corev1.SecretTypeDockerConfigJson),
-		Labels: operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.DefaultClusterManagerName,
-	})
-	if err != nil {
-		return nil, fleet.Explain("looking for copies of credentials for images", o.Hub, err)
-	}
-	var out []*unstructured.Unstructured
-	for i := range all {
-		out = append(out, fleet.Reference(&all[i]))
-	}
-	return out, nil
-}
-
 // prune removes what the other layout needs and this one does not, and returns it.
 func (o *InitOptions) prune(ctx context.Context) ([]fleet.Change, error) {
 	if o.Layout == LayoutSplit {
@@ -123,11 +105,6 @@ func (o *InitOptions) prune(ctx context.Context) ([]fleet.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := o.credentials(ctx)
-	if err != nil {
-		return nil, err
-	}
-	others = append(others, credentials...)
 	var out []fleet.Change
 	for _, u := range others {
 		if slices.ContainsFunc(mine, func(m *unstructured.Unstructured) bool { return fleet.Describe(m) == fleet.Describe(u) }) {

@@ -324,12 +324,6 @@ func (s *splitHub) switched(t *testing.T) {
 			}
 		}
 	}()
-	other := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{operatorv1.LabelCreatedByClusterManager: "cluster-manager"}},
-		Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)},
-	}
-	_, err := s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Create(ctx, other, metav1.CreateOptions{})
-	require.NoError(t, err)
 	for _, layout := range []string{"compact", "split"} {
 		require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", layout, "--timeout", "150s").code)
 		split := layout == "split"
@@ -341,11 +335,6 @@ func (s *splitHub) switched(t *testing.T) {
 		}), "%s: %v", layout, &gone)
 		require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged")
 	}
-	harness.Until(time.Minute, func() bool {
-		_, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, other.Name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	})
-	require.True(t, apierrors.IsNotFound(err), "a copy of credentials that has another name: %v", err)
 	cancel()
 	<-watched
 	require.Empty(t, wrong)

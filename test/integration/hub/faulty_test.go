@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -117,11 +119,16 @@ func TestWhatFailsIsTold(t *testing.T) {
 			s.installAs(t, layout)
 			if layout == hub.LayoutCompact {
 				t.Run("a version that is gone", s.testStored)
+			} else {
+				s.namePullSecret(t)
 			}
 			s.awaitHub(t)
 			before := s.processes(t)
 			t.Run("an apply", s.testRefusedApply)
 			t.Run("a part of the installation", s.testRefusedPart)
+			if layout == hub.LayoutSplit {
+				t.Run("credentials of another name", s.testPullSecret)
+			}
 			for name, tc := range badSpecs {
 				if text := tc.text[layout]; text != "" {
 					t.Run(name, func(t *testing.T) { s.testBadSpec(t, tc, text) })
@@ -130,6 +137,40 @@ func TestWhatFailsIsTold(t *testing.T) {
 			require.Equal(t, before, s.processes(t))
 		})
 	}
+}
+
+// namePullSecret gives the operator another name for the credentials for images.
+func (s *scene) namePullSecret(t *testing.T) {
+	t.Helper()
+	_, err := s.kube.AppsV1().Deployments(hub.Namespace).Patch(context.Background(), hub.Name, types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--image-pull-secret-name=mirror"}]`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// testPullSecret: the components get a copy under the usual name, to which the operator has rights, and it
+// follows its source.
+func (s *scene) testPullSecret(t *testing.T) {
+	ctx := context.Background()
+	secrets := s.kube.CoreV1().Secrets(hub.Namespace)
+	copied := func(want string) func() bool {
+		return func() bool {
+			u, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
+			if want == "" {
+				return apierrors.IsNotFound(err)
+			}
+			return err == nil && string(u.Data[corev1.DockerConfigJsonKey]) == want
+		}
+	}
+	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mirror"}, Type: corev1.SecretTypeDockerConfigJson}
+	source.StringData = map[string]string{corev1.DockerConfigJsonKey: `{"auths":{"a":{}}}`}
+	_, err := secrets.Create(ctx, source, metav1.CreateOptions{})
+	require.NoError(t, err)
+	soon(t, copied(`{"auths":{"a":{}}}`), "there is no copy")
+	_, err = secrets.Patch(ctx, "mirror", types.MergePatchType, []byte(`{"stringData":{".dockerconfigjson":"{\"auths\":{\"b\":{}}}"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	soon(t, copied(`{"auths":{"b":{}}}`), "the copy does not follow")
+	require.NoError(t, secrets.Delete(ctx, "mirror", metav1.DeleteOptions{}))
+	soon(t, copied(""), "the copy is left")
 }
 
 func (s *scene) testRefusedApply(t *testing.T) {

@@ -14,7 +14,12 @@
 {{- range $field := list "affinity" "nodeSelector" "tolerations" -}}
 {{- with index $values $field -}}{{- $_ := set $pod $field . -}}{{- end -}}
 {{- end -}}
-{{- if eq $values.layout "split" -}}{{- $_ := set $container "args" (list "operator") -}}{{- end -}}
+{{- if eq $values.layout "split" -}}
+{{- $_ := set $container "args" (list "operator") -}}
+{{- with $values.images.imagePullSecrets -}}
+{{- $_ := set $container "args" (append $container.args (printf "--image-pull-secret-name=%s" (first .).name)) -}}
+{{- end -}}
+{{- end -}}
 {{- if $values.enableSyncLabels -}}
 {{- $_ := set $container "args" (append $container.args "--enable-sync-labels") -}}
 {{- end -}}
