@@ -15,10 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -115,36 +117,47 @@ func TestWhatFailsIsTold(t *testing.T) {
 			s := emptyHub(t)
 			if layout == hub.LayoutCompact {
 				s.storeAsOlderHubs(t)
-			}
-			s.installAs(t, layout)
-			if layout == hub.LayoutCompact {
+				s.installAs(t, layout)
 				t.Run("a version that is gone", s.testStored)
 			} else {
-				s.namePullSecret(t)
+				s.installAs(t, layout, "Deployment")
+				s.startOperator(t, "--image-pull-secret-name=mirror")
 			}
 			s.awaitHub(t)
 			before := s.processes(t)
 			t.Run("an apply", s.testRefusedApply)
 			t.Run("a part of the installation", s.testRefusedPart)
-			if layout == hub.LayoutSplit {
-				t.Run("credentials of another name", s.testPullSecret)
-			}
 			for name, tc := range badSpecs {
 				if text := tc.text[layout]; text != "" {
 					t.Run(name, func(t *testing.T) { s.testBadSpec(t, tc, text) })
 				}
 			}
 			require.Equal(t, before, s.processes(t))
+			if layout == hub.LayoutSplit {
+				t.Run("credentials of another name", s.testPullSecret) // replaces pods
+			}
 		})
 	}
 }
 
-// namePullSecret gives the operator another name for the credentials for images.
-func (s *scene) namePullSecret(t *testing.T) {
+// startOperator applies the Deployment of the split layout with a further argument.
+func (s *scene) startOperator(t *testing.T, argument string) {
 	t.Helper()
-	_, err := s.kube.AppsV1().Deployments(hub.Namespace).Patch(context.Background(), hub.Name, types.JSONPatchType,
-		[]byte(`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--image-pull-secret-name=mirror"}]`), metav1.PatchOptions{})
+	objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag, Layout: hub.LayoutSplit})
 	require.NoError(t, err)
+	for _, u := range objects {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+		require.NoError(t, err)
+		container := containers[0].(map[string]any)
+		container["args"] = append(container["args"].([]any), argument)
+		require.NoError(t, unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers"))
+		_, err = s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).
+			Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		require.NoError(t, err)
+	}
 }
 
 // testPullSecret: the components get a copy under the usual name, to which the operator has rights, and it
