@@ -50,7 +50,7 @@ func Offer(ctx context.Context, conn io.ReadWriteCloser, program string, c clock
 		return nil, answer, err
 	}
 	g := newGuard(conn, c, false)
-	session, err := yamux.Server(g, config(MaxStreams))
+	session, err := yamux.Server(g, config(MaxStreams, agentWindow))
 	if err != nil {
 		g.end(err)
 		return nil, answer, err

@@ -24,7 +24,7 @@ const (
 	typeAt       = 1
 	flagsAt      = 2
 	lengthAt     = 8
-	maxFrameData = 256 << 10
+	maxFrameData = hubWindow
 )
 
 var (

@@ -72,7 +72,7 @@ func Accept(ctx context.Context, conn io.ReadWriteCloser, program string, c cloc
 		return nil, hello, err
 	}
 	g := newGuard(conn, c, true)
-	session, err := yamux.Client(g, config(MaxStreams+lingering))
+	session, err := yamux.Client(g, config(MaxStreams+lingering, hubWindow))
 	if err != nil {
 		g.end(err)
 		return nil, hello, err

@@ -120,6 +120,22 @@ func TestAReaderThatStopsHoldsUpNobody(t *testing.T) {
 	require.EqualValues(t, 4<<20, n, "what was not read has waited")
 }
 
+// TestAMegabyteIsSentBeforeItIsRead: answers of a distant cluster do not wait for a round trip after
+// every small part.
+func TestAMegabyteIsSentBeforeItIsRead(t *testing.T) {
+	e := open(t)
+	conn, err := e.hub.Open("ada")
+	require.NoError(t, err)
+	there, err := e.agent.Accept()
+	require.NoError(t, err)
+	_, err = there.Write(make([]byte, 1<<20))
+	require.NoError(t, err, "nobody has read any of it")
+	require.NoError(t, there.Close())
+	n, err := io.Copy(io.Discard, conn)
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<20, n)
+}
+
 func TestStreamsAreLimited(t *testing.T) {
 	e := open(t)
 	var mine []net.Conn

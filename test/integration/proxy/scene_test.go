@@ -61,6 +61,8 @@ type scene struct {
 	dyn        dynamic.Interface
 	authority  *pki.Authority
 	registry   *proxyhub.Registry
+	// port is that of the hub's server in the test.
+	port int
 	// asAgent is the agent's account on the managed cluster.
 	asAgent *rest.Config
 }
@@ -109,8 +111,7 @@ func (s *scene) installHub(t *testing.T) {
 	s.registry = proxyhub.NewRegistry(time.Now)
 	client, err := dynamic.NewForConfig(s.hub.As(t, confighub.Namespace, confighub.Name))
 	require.NoError(t, err)
-	serving, err := s.authority.Serving("proxy", []string{confighub.ProxyService + "." + confighub.Namespace + ".svc"}, nil)
-	require.NoError(t, err)
+	serving := s.serving(t)
 	certificate, err := tls.LoadX509KeyPair(serving.CertFile, serving.KeyFile)
 	require.NoError(t, err)
 	server := proxyhub.NewServer(proxyhub.Options{
@@ -118,7 +119,21 @@ func (s *scene) installHub(t *testing.T) {
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 	})
 	go func() { _ = server.Run(context.Background(), listener) }() // until the process ends
-	port := listener.Addr().(*net.TCPAddr).Port
+	s.port = listener.Addr().(*net.TCPAddr).Port
+	s.register(t, s.port)
+}
+
+// serving is the certificate with which the API is served.
+func (s *scene) serving(t *testing.T) pki.Pair {
+	t.Helper()
+	pair, err := s.authority.Serving("proxy", []string{confighub.ProxyService + "." + confighub.Namespace + ".svc"}, nil)
+	require.NoError(t, err)
+	return pair
+}
+
+// register makes the API that of the server at a local port.
+func (s *scene) register(t *testing.T, port int) {
+	t.Helper()
 	apply(t, s.dyn, decode(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"%s","name":"%s"},
 		"spec":{"type":"ExternalName","externalName":"127.0.0.1","ports":[{"port":%d}]}}`, confighub.Namespace, confighub.ProxyService, port)))
 	api := decode(t, fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"%s"},
@@ -197,10 +212,16 @@ func (s *scene) run(t *testing.T, cluster string, spoke *rest.Config) (stop func
 // runOn is run on a connection to the hub, which is closed with it.
 func (s *scene) runOn(t *testing.T, link *agent.Link, cluster string, spoke *rest.Config) (stop func()) {
 	t.Helper()
+	return hold(t, link, cluster, spoke, testr.New(t))
+}
+
+// hold is runOn with another log.
+func hold(t *testing.T, link *agent.Link, cluster string, spoke *rest.Config, log logr.Logger) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := proxyagent.New(proxyagent.Config{
 		Hub: link.Config.Host, Upgrades: link.Upgrades, Spoke: spoke, Cluster: cluster, Version: "v0.0.0-test", UserAgent: "test",
-		Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: testr.New(t),
+		Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: log,
 	})
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
