@@ -238,6 +238,14 @@ SEED  ?= 0
 faults: control-plane ## Take SEEDS random walks through the life of works, with deaths of the agent (minutes; SEED=N repeats one)
 	go test -count=1 -v -timeout 60m -run '^TestRandomWalks' $(ARGS) ./test/integration/work -bad-weather -rapid.checks=$(SEEDS) -rapid.seed=$(SEED)
 
+# How many tunnels "make soak" cuts, and for how long; SEED determines which connections.
+TUNNELS ?= 200
+SOAK    ?= 10m
+
+.PHONY: soak
+soak: control-plane ## Cut connections of TUNNELS tunnels at random for SOAK, and compare what is held before and after
+	go test -count=1 -v -timeout 0 -run '^TestTunnelsThatAreCutLeaveNothing$$' $(ARGS) ./test/integration/proxy -tunnels $(TUNNELS) -soak $(SOAK) -soak-seed $(SEED)
+
 .PHONY: integration
 integration: control-plane ## Run only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...

@@ -25,8 +25,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
 
 	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	proxyagent "github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -162,7 +164,9 @@ func (s *scene) budgetTunnels(t *testing.T, b *budget.File) {
 	t.Cleanup(func() { s.register(t, s.port) })
 	before := e.rested(t)
 	began := time.Now()
-	each(t, names, func(name string) { hold(t, s.link(t, name, "one"), name, s.asAgent, logr.Discard()) })
+	each(t, names, func(name string) {
+		hold(t, s.link(t, name, "one"), proxyagent.Config{Spoke: s.asAgent, Cluster: name, Clock: clock.RealClock{}, Log: logr.Discard()})
+	})
 	user := s.personConfig(t, "root", "system:masters")
 	each(t, names, func(name string) {
 		soon(t, func() error {

@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/testr"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
+	proxyagent "github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 )
 
@@ -52,6 +55,28 @@ func TestATunnelOutlivesTheCertificateOfItsAgent(t *testing.T) {
 	require.NoError(t, link.SetCertificate(next.CertData, next.KeyData))
 	s.awaitAnotherTunnel(t, "renewed", first)
 	s.serves(t, "renewed")
+}
+
+// shifted is a clock that goes wrong.
+type shifted struct {
+	clock.RealClock
+	by time.Duration
+}
+
+// Now implements clock.PassiveClock.
+func (c shifted) Now() time.Time { return c.RealClock.Now().Add(c.by) }
+
+// TestClocksMayDiffer: no side of a tunnel compares its time with that of the other.
+func TestClocksMayDiffer(t *testing.T) {
+	s := start(t)
+	for name, by := range map[string]time.Duration{"late": -10 * time.Minute, "early": 10 * time.Minute} {
+		s.join(t, name)
+		hold(t, s.link(t, name, "one"), proxyagent.Config{Spoke: s.asAgent, Cluster: name, Clock: shifted{by: by}, Log: testr.New(t)})
+		s.awaitTunnel(t, name, true)
+		opened := s.registry.Presence(name).Since
+		s.serves(t, name)
+		require.Equal(t, opened, s.registry.Presence(name).Since, "it is the same tunnel")
+	}
 }
 
 // TestATunnelGoesThroughAnHTTPProxy has an agent that reaches its hub only by a proxy, which

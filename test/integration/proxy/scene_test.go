@@ -65,18 +65,21 @@ type scene struct {
 	port int
 	// asAgent is the agent's account on the managed cluster.
 	asAgent *rest.Config
+	// provider has the users of the hub that come with OpenID.
+	provider *provider
 }
 
 var (
-	shared    scene
-	installed sync.Once
+	shared              scene
+	provided, installed sync.Once
 )
 
 // start returns the scene that all tests share.
 func start(t *testing.T) *scene {
 	t.Helper()
-	first, second := harness.Shared(t, "hub"), harness.Shared(t, "spoke")
 	s := &shared
+	provided.Do(func() { s.provider = newProvider(t) })
+	first, second := harness.Shared(t, "hub", s.provider.trusted()), harness.Shared(t, "spoke")
 	installed.Do(func() {
 		s.hub, s.spoke, s.dyn = first, second, first.Dynamic(t)
 		var err error
@@ -212,17 +215,17 @@ func (s *scene) run(t *testing.T, cluster string, spoke *rest.Config) (stop func
 // runOn is run on a connection to the hub, which is closed with it.
 func (s *scene) runOn(t *testing.T, link *agent.Link, cluster string, spoke *rest.Config) (stop func()) {
 	t.Helper()
-	return hold(t, link, cluster, spoke, testr.New(t))
+	return hold(t, link, proxyagent.Config{Spoke: spoke, Cluster: cluster, Clock: clock.RealClock{}, Log: testr.New(t)})
 }
 
-// hold is runOn with another log.
-func hold(t *testing.T, link *agent.Link, cluster string, spoke *rest.Config, log logr.Logger) (stop func()) {
+// hold runs an agent on a connection to the hub until the test ends or the returned function is
+// called; what its configuration leaves out is that of every agent.
+func hold(t *testing.T, link *agent.Link, config proxyagent.Config) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c := proxyagent.New(proxyagent.Config{
-		Hub: link.Config.Host, Upgrades: link.Upgrades, Spoke: spoke, Cluster: cluster, Version: "v0.0.0-test", UserAgent: "test",
-		Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: log,
-	})
+	config.Hub, config.Upgrades, config.Version, config.UserAgent = link.Config.Host, link.Upgrades, "v0.0.0-test", "test"
+	config.Random = func() float64 { return 0 }
+	c := proxyagent.New(config)
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
 	stop = sync.OnceFunc(func() {

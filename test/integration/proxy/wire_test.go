@@ -3,9 +3,12 @@
 package proxy_test
 
 import (
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,19 +16,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire is a way to a server that is as long and as narrow as one between two places.
+// wire is a way to a server whose connections can be cut, and that may be as long and as narrow as
+// one between two places.
 type wire struct {
 	listener net.Listener
 	target   string
-	// delay is that of each direction.
+	// delay is that of each direction, and width how many bytes each direction of a connection
+	// carries in a second. A wire without width has neither.
 	delay time.Duration
-	// width is how many bytes each direction of a connection carries in a second.
 	width int
 
 	running sync.WaitGroup
 	mu      sync.Mutex
-	open    map[net.Conn]bool
+	// open are the connections; those that are lost carry nothing, and nobody is told.
+	open []*connection
 }
+
+// connection is one connection over a wire.
+type connection struct {
+	client, server net.Conn
+	lost           atomic.Bool
+}
+
+func (c *connection) close() { _, _ = c.client.Close(), c.server.Close() }
 
 // newWire opens a way to the server of a client configuration.
 func newWire(t *testing.T, to *rest.Config, delay time.Duration, width int) *wire {
@@ -34,15 +47,11 @@ func newWire(t *testing.T, to *rest.Config, delay time.Duration, width int) *wir
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w := &wire{listener: listener, target: at.Host, delay: delay, width: width, open: map[net.Conn]bool{}}
+	w := &wire{listener: listener, target: at.Host, delay: delay, width: width}
 	w.running.Go(w.accept)
 	t.Cleanup(func() {
 		require.NoError(t, listener.Close())
-		w.mu.Lock()
-		for conn := range w.open {
-			_ = conn.Close()
-		}
-		w.mu.Unlock()
+		w.mend(false)
 		w.running.Wait()
 	})
 	return w
@@ -62,11 +71,86 @@ func (w *wire) accept() {
 			_ = client.Close()
 			continue
 		}
+		c := &connection{client: client, server: server}
 		w.mu.Lock()
-		w.open[client], w.open[server] = true, true
+		w.open = append(w.open, c)
 		w.mu.Unlock()
-		w.running.Go(func() { w.carry(server, client) })
-		w.running.Go(func() { w.carry(client, server) })
+		carry := w.copy
+		if w.width > 0 {
+			carry = w.carry
+		}
+		var both sync.WaitGroup
+		both.Go(func() { carry(c, server, client) })
+		both.Go(func() { carry(c, client, server) })
+		w.running.Go(func() {
+			both.Wait()
+			w.forget(c)
+		})
+	}
+}
+
+func (w *wire) forget(c *connection) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, o := range w.open {
+		if o == c {
+			w.open = append(w.open[:i], w.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// copy carries one direction as it comes.
+func (w *wire) copy(c *connection, to, from net.Conn) {
+	defer c.close()
+	_, _ = io.Copy(writer{c, to}, from)
+}
+
+// writer drops what is written to a lost connection.
+type writer struct {
+	c  *connection
+	to net.Conn
+}
+
+// Write implements io.Writer.
+func (w writer) Write(b []byte) (int, error) {
+	if w.c.lost.Load() {
+		return len(b), nil
+	}
+	return w.to.Write(b)
+}
+
+// cut ends one connection, from one of its sides or without telling either. It reports whether
+// there was one.
+func (w *wire) cut(draw *rand.Rand) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.open) == 0 {
+		return false
+	}
+	c := w.open[draw.IntN(len(w.open))]
+	const ways = 8
+	switch way := draw.IntN(ways); {
+	case c.lost.Load():
+		return false
+	case way == 0:
+		c.lost.Store(true)
+	case way%2 == 0:
+		_ = c.client.Close()
+	default:
+		_ = c.server.Close()
+	}
+	return true
+}
+
+// mend ends the connections that are lost, or all.
+func (w *wire) mend(lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		if !lost || c.lost.Load() {
+			c.close()
+		}
 	}
 }
 
@@ -78,17 +162,19 @@ type piece struct {
 
 // carry carries one direction. Pieces wait on their way for the delay, and before it while those
 // before them fill the width.
-func (w *wire) carry(to, from net.Conn) {
+func (w *wire) carry(c *connection, to, from net.Conn) {
 	const size, many, late = 16 << 10, 4 << 10, 10 * time.Millisecond // timers are late by less
 	way := make(chan piece, many)
-	w.running.Go(func() {
+	var arriving sync.WaitGroup
+	defer arriving.Wait()
+	arriving.Go(func() {
+		defer c.close()
 		for p := range way {
 			<-time.After(time.Until(p.due))
 			if _, err := to.Write(p.data); err != nil {
 				_ = from.Close()
 			}
 		}
-		_ = to.Close()
 	})
 	defer close(way)
 	for free := time.Now(); ; {
