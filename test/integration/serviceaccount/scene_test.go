@@ -40,6 +40,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // patience bounds every wait.
@@ -226,9 +227,15 @@ func (s *scene) identity(cluster string) *rest.Config {
 // start starts the agent, which knows the hub under an address.
 func (p *place) start(t *testing.T, address string) {
 	t.Helper()
-	onHub, err := dynamic.NewForConfig(p.identity(p.cluster))
+	p.startAs(t, &faults.Process{}, address)
+}
+
+// startAs starts the agent as a process.
+func (p *place) startAs(t *testing.T, process *faults.Process, address string) {
+	t.Helper()
+	onHub, err := dynamic.NewForConfig(process.On(p.identity(p.cluster), "hub"))
 	require.NoError(t, err)
-	onSpoke, err := dynamic.NewForConfig(p.spoke.As(t, p.namespace, "managed-serviceaccount"))
+	onSpoke, err := dynamic.NewForConfig(process.On(p.spoke.As(t, p.namespace, "managed-serviceaccount"), "cluster"))
 	require.NoError(t, err)
 	loop := agent.New(agent.Config{
 		Hub: onHub, Managed: onSpoke, Cluster: p.cluster, Namespace: p.namespace, HubAddress: address, Clock: p.clock,
