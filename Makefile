@@ -253,7 +253,7 @@ integration: control-plane ## Run only the tests of the loops on real control pl
 .PHONY: perf
 perf: control-plane ## Measure against the budgets of test/perf/*.yaml (on an otherwise idle machine; ARGS=-short: smaller fleets)
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
-	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^(TestResidentMemory|TestTheWayThroughTheHubStaysWithinItsBudgets)$$' $(ARGS) ./test/integration/agent ./test/integration/proxy
+	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^(TestResidentMemory|TestTheWayThroughTheHubStaysWithinItsBudgets|TestAThousandAccountsOfAClusterStayWithinTheirBudgets)$$' $(ARGS) ./test/integration/agent ./test/integration/proxy ./test/integration/serviceaccount
 
 .PHONY: perf-hosting
 perf-hosting: control-plane ## Measure the operator of a hundred hosted agents (minutes; ARGS=-short: twenty)

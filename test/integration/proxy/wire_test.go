@@ -129,7 +129,7 @@ func (w *wire) cut(draw *rand.Rand) bool {
 		return false
 	}
 	c := w.open[draw.IntN(len(w.open))]
-	const ways = 8
+	const ways = 32 // few are lost: each takes a minute to be noticed
 	switch way := draw.IntN(ways); {
 	case c.lost.Load():
 		return false

@@ -61,6 +61,8 @@ type scene struct {
 	onHub, onSpoke dynamic.Interface
 	template       []*unstructured.Unstructured
 	installed      sync.Once
+	// loops is the traffic of the loops of the hub.
+	loops faults.Process
 }
 
 var shared scene
@@ -121,10 +123,10 @@ func documents(t *testing.T) (out []*unstructured.Unstructured) {
 // runHub runs the hub's loops with the accounts of the hub, until the process ends.
 func (s *scene) runHub(t *testing.T) {
 	t.Helper()
-	config := s.hub.As(t, hub.Namespace, hub.Name)
+	config := s.loops.On(s.hub.As(t, hub.Namespace, hub.Name), "loops")
 	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
-	granting, err := dynamic.NewForConfig(s.hub.As(t, hub.ComponentNamespace, hub.AddOnManager))
+	granting, err := dynamic.NewForConfig(s.loops.On(s.hub.As(t, hub.ComponentNamespace, hub.AddOnManager), "loops"))
 	require.NoError(t, err)
 	kinds := runtime.NewScheme()
 	require.NoError(t, clusterv1.AddToScheme(kinds))
