@@ -253,11 +253,15 @@ integration: control-plane ## Run only the tests of the loops on real control pl
 .PHONY: perf
 perf: control-plane ## Measure against the budgets of test/perf/*.yaml (on an otherwise idle machine; ARGS=-short: smaller fleets)
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
-	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^(TestResidentMemory|TestTheWayThroughTheHubStaysWithinItsBudgets|TestAThousandAccountsOfAClusterStayWithinTheirBudgets)$$' $(ARGS) ./test/integration/agent ./test/integration/proxy ./test/integration/serviceaccount
+	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^(TestResidentMemory|TestTheWayThroughTheHubStaysWithinItsBudgets)$$' $(ARGS) ./test/integration/agent ./test/integration/proxy
 
 .PHONY: perf-hosting
 perf-hosting: control-plane ## Measure the operator of a hundred hosted agents (minutes; ARGS=-short: twenty)
 	go test -tags perf -count=1 -v -timeout 30m -run '^TestResidentMemoryOfAnOperator$$' $(ARGS) ./test/integration/agent
+
+.PHONY: perf-accounts
+perf-accounts: control-plane ## Count what a thousand ManagedServiceAccounts of one cluster cost (minutes; ARGS=-short: a hundred)
+	go test -tags perf -count=1 -v -timeout 30m -run '^TestAThousandAccountsOfAClusterStayWithinTheirBudgets$$' $(ARGS) ./test/integration/serviceaccount
 
 # The fleet of "make scale": how many clusters, how long it is observed at rest, how long the hub
 # is away, and where the report goes. SEED determines what differs between the clusters.
