@@ -184,7 +184,8 @@ func (l *lodging) testAccounts(t *testing.T) {
 	}
 	l.dying(t, "an account that comes, and one that ends", accountLoops, 2, func() bool { return gone() && l.mayUse(t, "api", "web")() })
 
-	require.NoError(t, l.dyn.Resource(addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")).Namespace(lodge).Delete(t.Context(), authenticationv1beta1.AddOnName, metav1.DeleteOptions{}))
+	addOns := l.dyn.Resource(addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")).Namespace(lodge)
+	require.NoError(t, addOns.Delete(t.Context(), authenticationv1beta1.AddOnName, metav1.DeleteOptions{}))
 	soon(t, func() bool { return l.role(t) == nil }, "the rights go with the add-on")
 	delete(l.made, "Role")
 	l.dying(t, "an add-on that goes", accountLoops, 2, func() bool {
