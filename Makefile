@@ -275,7 +275,7 @@ scale: control-plane ## Take a hub through the life of CLUSTERS simulated cluste
 	go test -tags perf -count=1 -v -timeout 0 $(ARGS) ./test/scale -clusters $(CLUSTERS) -steady $(STEADY) -outage $(OUTAGE) -seed $(SEED) -out $(abspath $(REPORT))
 
 .PHONY: e2e
-e2e: kubernetes ## Test on clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
+e2e: kubernetes ## Test on clusters with real nodes, and in a browser (Linux, root, containerd, chromium; see CONTRIBUTING.md)
 	@# The two halves mostly wait, each for clusters of its own, so they run side by side. The
 	@# output of the second follows in one piece.
 	@mkdir -p $(BIN)
@@ -292,7 +292,7 @@ e2e-registration: ## Run only the half of "make e2e" that registers clusters in 
 
 .PHONY: e2e-others
 e2e-others: ## Run only the other half of "make e2e", into bin/e2e-others.log
-	$(END_TO_END) -skip '$(REGISTRATION)' ./test/harness/nodes/... ./test/e2e >$(BIN)/e2e-others.log 2>&1
+	$(END_TO_END) -skip '$(REGISTRATION)' ./test/harness/nodes/... ./test/harness/browser ./test/e2e >$(BIN)/e2e-others.log 2>&1
 
 ## Deploy to your own clusters (MANAGED_CLUSTER_NAME, KLUSTERLET_NAME, HUB_KUBECONFIG, HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, IMAGE_REGISTRY, IMAGE_TAG)
 

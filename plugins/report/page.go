@@ -44,9 +44,9 @@ type section struct {
 
 // plot is one bar that is divided among the states of things.
 type plot struct {
-	// Text says in words what the bar shows.
-	Text  string
-	Parts []part
+	// Text says in words what the bar shows. It begins with Total, which says of how many things.
+	Text, Total string
+	Parts       []part
 }
 
 // part is the share of one state.
@@ -57,7 +57,8 @@ type part struct {
 	Tone string
 	// X and Width are in the units of the bar, which is barLength long; Middle is where Label goes.
 	X, Width, Middle int
-	// Label is the count with the name of the state, or alone where the share is too small.
+	// Label is the count with the name of the state, the count alone where the share is too small for
+	// both, and empty where it is too small for that.
 	Label string
 }
 
@@ -102,15 +103,18 @@ func (t *tally) plot() plot {
 		p.Width = seen*barLength/total - p.X
 		p.Middle = p.X + p.Width/2
 		words = append(words, fmt.Sprintf("%d %s", p.Count, p.Name))
-		if p.Label = words[i]; len(p.Label)*letter > p.Width {
-			p.Label = strconv.Itoa(p.Count)
+		for _, label := range []string{words[i], strconv.Itoa(p.Count)} {
+			if p.Label == "" && len(label)*letter <= p.Width {
+				p.Label = label
+			}
 		}
 	}
-	text := ui.Many(total, t.what)
+	out := plot{Total: ui.Many(total, t.what), Parts: t.parts}
+	out.Text = out.Total
 	if len(words) > 0 {
-		text += ": " + strings.Join(words, ", ")
+		out.Text += ": " + strings.Join(words, ", ")
 	}
-	return plot{Text: text, Parts: t.parts}
+	return out
 }
 
 // write writes the page of a fleet.

@@ -27,6 +27,7 @@ func TestAddOns(t *testing.T) {
 		chapter{"a placement brings it to the other, too", a.place},
 		chapter{"a configuration goes to the canary first", a.canary},
 		chapter{"a cluster has a configuration of its own", a.configure},
+		chapter{"the report of the fleet is read in a browser", a.report},
 		chapter{"its certificate of seconds is renewed unattended", a.rotate},
 		chapter{"a job cleans up before it leaves a cluster", a.disable},
 		chapter{"make clean-example leaves nothing behind", a.clean},
