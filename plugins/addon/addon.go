@@ -130,7 +130,8 @@ func newStatus(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Show for each cluster whether the add-on is available, registered and applied, how many of
 		its configurations are applied there, and what it is waiting for. Clusters that "addon
-		disable" excluded from an install strategy are shown too.`),
+		disable" excluded from an install strategy are shown too. The signs of a bar are
+		configurations that are applied (#), on their way (>), failed (!) and waiting (.).`),
 		Example: options.Example(`
 		kubectl ocm addon status metrics --context hub
 		kubectl ocm addon status metrics -c cluster1 --context hub -w`),
@@ -151,10 +152,10 @@ func (o *StatusOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		states, err := addon.States(ctx, addon.StatusOptions{Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Selector: o.Listing.Selector})
 		out := options.Listed{Kind: "AddOnStatusList", Items: states, Empty: "the add-on " + o.Name + " is on none of these clusters",
-			Table: ui.Table{Heads: []string{"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
+			Table: ui.Table{Least: []string{"MESSAGE", "NAMESPACE", "LEASE"}, Heads: []string{"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
 		for _, s := range states {
 			out.Add("managedclusteraddon."+addonv1alpha1.GroupName+"/"+s.Name, s.Labels, s.Cluster, s.Available, s.Progressing, s.Registered, s.Applied,
-				s.Lease, s.Namespace, ui.Ratio(s.Configs.Good, s.Configs.Total), s.Message)
+				s.Lease, s.Namespace, ui.Bar(s.Rollout), s.Message)
 		}
 		return out, err
 	})

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/describe"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
@@ -77,6 +79,8 @@ func (o *TreeOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 type branch struct {
 	kind     string
 	children []child
+	// progress counts the children by what becomes of them; empty if they are only listed.
+	progress cluster.Rollout
 	// fold counts the children that are well instead of showing them.
 	fold bool
 	// empty is what it means that there are none; well what it means that all are well.
@@ -104,14 +108,13 @@ func (o *TreeOptions) rows(c *describe.Cluster) [][]string {
 	for _, name := range c.Placements {
 		placements.children = append(placements.children, child{name: name, reason: "selects it", good: true})
 	}
-	addons := branch{kind: "ManagedClusterAddOn", fold: !o.Unfold, empty: "none", well: "all available"}
+	addons := branch{kind: "ManagedClusterAddOn", progress: addon.Progress(c.AddOnStates), fold: !o.Unfold, empty: "none", well: "all available"}
 	for _, a := range c.AddOnStates {
 		addons.children = append(addons.children, child{a.Name, a.Message, age(a.Created), a.Available == "True"})
 	}
-	works := branch{kind: "ManifestWork", fold: !o.Unfold, empty: "none", well: "all applied and available"}
+	works := branch{kind: "ManifestWork", progress: work.Progress(c.WorkStates), fold: !o.Unfold, empty: "none", well: "all applied and available"}
 	for _, w := range c.WorkStates {
-		well := w.State == work.Ready || w.State == work.Complete
-		works.children = append(works.children, child{w.Name, strings.Trim(w.State+": "+w.Message, ": "), age(w.Created), well})
+		works.children = append(works.children, child{w.Name, strings.Trim(w.State+": "+w.Message, ": "), age(w.Created), work.Well(w.State)})
 	}
 	out := [][]string{{"ManagedCluster/" + c.Name, mark(u, c.Status == cluster.Available), strings.Trim(c.Status+": "+c.Message, ": "), age(c.Created)}}
 	all := []branch{sets, placements, addons, works}
@@ -124,21 +127,19 @@ func (o *TreeOptions) rows(c *describe.Cluster) [][]string {
 // rows returns the group and its children.
 func (b *branch) rows(u *ui.UI, last bool) [][]string {
 	var shown []child
-	troubled := 0
 	for _, c := range b.children {
-		if !c.good {
-			troubled++
-		}
 		if !c.good || !b.fold {
 			shown = append(shown, c)
 		}
 	}
-	ready, reason := mark(u, troubled == 0), b.well
+	ready, reason := mark(u, b.progress.Complete()), ""
 	switch {
 	case len(b.children) == 0:
 		ready, reason = u.Symbol(fleet.Skipped), b.empty
-	case troubled > 0:
-		reason = fmt.Sprintf("%d of %d not well", troubled, len(b.children))
+	case b.progress.Total > 0 && b.progress.Complete():
+		reason = ui.Bar(b.progress) + " " + b.well
+	case b.progress.Total > 0:
+		reason = ui.Bar(b.progress) + " " + ui.When(b.progress, time.Time{}) // since when is not known
 	}
 	out := [][]string{{fmt.Sprintf("%s%ss (%d)", u.Branch(last), b.kind, len(b.children)), ready, ui.Dash(reason), ""}}
 	for i, c := range shown {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
@@ -44,14 +45,15 @@ func heatTable(u *ui.UI, places []work.Place) ui.Table {
 	legend := ui.Table{Heads: []string{"STATE", "CLUSTERS", "WORKS"}}
 	names := map[string][]string{}
 	for _, state := range work.PlaceStates {
-		good, total := 0, 0
+		var works cluster.Rollout
 		for _, p := range places {
 			if p.State == state {
-				names[state], good, total = append(names[state], p.Cluster), good+p.Works.Good, total+p.Works.Total
+				names[state] = append(names[state], p.Cluster)
+				works.Add(p.Progress)
 			}
 		}
 		if n := len(names[state]); n > 0 {
-			legend.Rows = append(legend.Rows, []string{u.Heat(heats[state]) + " " + state, strconv.Itoa(n), ui.Ratio(good, total)})
+			legend.Rows = append(legend.Rows, []string{u.Heat(heats[state]) + " " + state, strconv.Itoa(n), ui.Bar(works)})
 		}
 	}
 	room := u.Room(legend)

@@ -49,6 +49,9 @@ type State struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Configs counts the applied configurations among the desired ones.
 	Configs cluster.Count `json:"configs"`
+	// Rollout counts the configurations instead of clusters: it is how far they have reached this
+	// cluster.
+	Rollout cluster.Rollout `json:"rollout"`
 	// Excluded is true when the cluster is excluded from the install strategy.
 	Excluded bool `json:"excluded,omitempty"`
 	// Message says what is wrong, or what is still pending.
@@ -146,7 +149,38 @@ func stateOf(a *addonv1alpha1.ManagedClusterAddOn) State {
 			s.Configs.Good++
 		}
 	}
+	s.Rollout = cluster.Rollout{Total: s.Configs.Total, Done: s.Configs.Good}
+	rest := s.Configs.Total - s.Configs.Good
+	switch c := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing); {
+	case c == nil:
+		s.Rollout.Waiting = rest
+	case c.Status == metav1.ConditionTrue:
+		s.Rollout.Running = rest
+	case c.Reason == addonv1alpha1.ReasonFailed || c.Reason == addonv1alpha1.ReasonConfigurationUnsupported:
+		s.Rollout.Failed = rest
+	default:
+		s.Rollout.Waiting = rest
+	}
 	return s
+}
+
+// Progress counts states, of one add-on on many clusters or of many on one. An add-on is done where it
+// is available, and waits where nothing is reported of it.
+func Progress(states []State) cluster.Rollout {
+	out := cluster.Rollout{Total: len(states)}
+	for i := range states {
+		switch s := &states[i]; {
+		case s.Available == string(metav1.ConditionTrue):
+			out.Done++
+		case s.Progressing == string(metav1.ConditionTrue):
+			out.Running++
+		case s.Available == "":
+			out.Waiting++
+		default:
+			out.Failed++
+		}
+	}
+	return out
 }
 
 // leaseOf returns the state of the lease, from the agent's condition.

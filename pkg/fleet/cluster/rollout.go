@@ -21,3 +21,12 @@ type Rollout struct {
 
 // Complete reports whether all clusters have the change with success.
 func (r *Rollout) Complete() bool { return r.Done == r.Total }
+
+// Add adds the counts of another one.
+func (r *Rollout) Add(other Rollout) {
+	r.Total += other.Total
+	r.Done += other.Done
+	r.Running += other.Running
+	r.Failed += other.Failed
+	r.Waiting += other.Waiting
+}

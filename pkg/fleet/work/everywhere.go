@@ -37,6 +37,8 @@ type Place struct {
 	State string `json:"state"`
 	// Works counts those that are ready or complete.
 	Works cluster.Count `json:"works"`
+	// Progress counts the same works, and those that are not well by what becomes of them.
+	Progress cluster.Rollout `json:"progress"`
 	// Message is why the cluster is silent, or the first work that is not well.
 	Message string `json:"message,omitempty"`
 }
@@ -48,6 +50,25 @@ func Failing(state string) bool {
 
 // Well reports whether a work in this state needs nothing.
 func Well(state string) bool { return state == Ready || state == Complete }
+
+// Progress counts works by their states. Those that are well are done, those that need somebody have
+// failed, and those of which no agent has reported anything are waiting.
+func Progress(works []Info) cluster.Rollout {
+	out := cluster.Rollout{Total: len(works)}
+	for _, w := range works {
+		switch {
+		case Well(w.State):
+			out.Done++
+		case Failing(w.State):
+			out.Failed++
+		case w.State == Pending:
+			out.Waiting++
+		default:
+			out.Running++
+		}
+	}
+	return out
+}
 
 // Everywhere returns a summary for each managed cluster, by name, of the works with o.Names or of
 // all. Targets are not used. It sends the list requests of cluster.List.
@@ -84,9 +105,9 @@ func Everywhere(ctx context.Context, o ListOptions) ([]Place, error) {
 
 // placeOf sums up the works of a cluster.
 func placeOf(c cluster.Info, works []Info) Place {
-	out := Place{Cluster: c.Name, State: PlaceEmpty}
+	out := Place{Cluster: c.Name, State: PlaceEmpty, Progress: Progress(works)}
+	out.Works = cluster.Count{Good: out.Progress.Done, Total: out.Progress.Total}
 	for _, w := range works {
-		out.Works.Add(Well(w.State))
 		state := PlacePending
 		switch {
 		case Failing(w.State):

@@ -25,12 +25,12 @@ func TestTheStateOfAllWorksOfACluster(t *testing.T) {
 		want   Place
 	}{
 		"none":     {cluster.Available, nil, Place{State: PlaceEmpty}},
-		"well":     {cluster.Available, works(Ready, Complete), Place{State: PlaceReady, Works: cluster.Count{Good: 2, Total: 2}}},
-		"pending":  {cluster.Available, works(Ready, Pending), Place{State: PlacePending, Works: cluster.Count{Good: 1, Total: 2}, Message: "w: Pending: why"}},
-		"deleting": {cluster.Available, works(Deleting), Place{State: PlacePending, Works: cluster.Count{Total: 1}, Message: "w: Deleting: why"}},
+		"well":     {cluster.Available, works(Ready, Complete), Place{State: PlaceReady, Progress: cluster.Rollout{Total: 2, Done: 2}, Works: cluster.Count{Good: 2, Total: 2}}},
+		"pending":  {cluster.Available, works(Ready, Pending), Place{State: PlacePending, Progress: cluster.Rollout{Total: 2, Done: 1, Waiting: 1}, Works: cluster.Count{Good: 1, Total: 2}, Message: "w: Pending: why"}},
+		"deleting": {cluster.Available, works(Deleting), Place{State: PlacePending, Progress: cluster.Rollout{Total: 1, Running: 1}, Works: cluster.Count{Total: 1}, Message: "w: Deleting: why"}},
 		"failing": {cluster.Available, works(Progressing, ApplyFailed, NotAvailable),
-			Place{State: PlaceFailing, Works: cluster.Count{Total: 3}, Message: "w: ApplyFailed: why"}},
-		"silent": {cluster.Unknown, works(Degraded, Ready), Place{State: PlaceSilent, Works: cluster.Count{Good: 1, Total: 2}, Message: "late"}},
+			Place{State: PlaceFailing, Progress: cluster.Rollout{Total: 3, Running: 1, Failed: 2}, Works: cluster.Count{Total: 3}, Message: "w: ApplyFailed: why"}},
+		"silent": {cluster.Unknown, works(Degraded, Ready), Place{State: PlaceSilent, Progress: cluster.Rollout{Total: 2, Done: 1, Failed: 1}, Works: cluster.Count{Good: 1, Total: 2}, Message: "late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			message := ""

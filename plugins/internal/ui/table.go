@@ -72,7 +72,7 @@ func (u *UI) Report(t Table, wide bool) error {
 	table := tablewriter.NewTable(&out,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{Borders: none,
 			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone}})),
-		tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithTrimSpace(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
 		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 		tablewriter.WithPadding(tw.Padding{Left: "", Right: "   ", Overwrite: true}),
 	)
