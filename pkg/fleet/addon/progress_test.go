@@ -14,7 +14,9 @@ import (
 
 // TestProgressOfAnAddOn: each state counts once, and so does each configuration.
 func TestProgressOfAnAddOn(t *testing.T) {
-	of := func(available, progressing string) State { return State{Available: available, Progressing: progressing} }
+	of := func(available, progressing string) State {
+		return State{Available: available, Progressing: progressing}
+	}
 	states := []State{of("True", "False"), of("True", "True"), of("False", "True"), of("", "True"), of("", ""), of("False", "False"), of("Unknown", "")}
 	require.Equal(t, cluster.Rollout{Total: 7, Done: 2, Running: 2, Failed: 2, Waiting: 1}, Progress(states))
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
@@ -137,7 +137,7 @@ func (a *absent) existing(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for _, kind := range a.kinds {
-		found, err := words(ctx, a.hub, fleet.Query{Resource: kind}, func(u *unstructured.Unstructured) string {
+		found, err := words(ctx, a.hub, fleet.Query{Resource: kind}, func(u metav1.Object) string {
 			return strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 		})
 		if err != nil {

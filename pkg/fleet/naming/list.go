@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 )
 
-var nameOf = (*unstructured.Unstructured).GetName
+var nameOf = metav1.Object.GetName
 
 // AddOns returns the names of all add-ons, in one request.
 func AddOns(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
@@ -43,35 +43,44 @@ func Works(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 
 // PlacedWorks returns the works of all clusters as CLUSTER/NAME, in one request.
 func PlacedWorks(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-	return words(ctx, hub, fleet.Query{Resource: fleet.ManifestWorks}, func(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() })
+	return words(ctx, hub, fleet.Query{Resource: fleet.ManifestWorks}, func(u metav1.Object) string { return u.GetNamespace() + "/" + u.GetName() })
 }
 
 // Tokens returns the ids of the join tokens, in one request.
 func Tokens(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	q := fleet.Query{Resource: fleet.Secrets, Namespace: operatorv1.NamespaceOperator, Labels: clusterv1.LabelJoinToken}
-	return words(ctx, hub, q, func(u *unstructured.Unstructured) string { return u.GetLabels()[clusterv1.LabelJoinToken] })
+	return words(ctx, hub, q, func(u metav1.Object) string { return u.GetLabels()[clusterv1.LabelJoinToken] })
 }
 
 // Pending returns the clusters with a pending request, in one request.
 func Pending(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-	q := fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName}
-	return words(ctx, hub, q, func(u *unstructured.Unstructured) string {
-		if request.Answered(u) {
-			return ""
-		}
-		return u.GetLabels()[clusterv1.LabelClusterName]
-	})
-}
-
-// words lists objects and returns a word of each that has one, sorted and without duplicates.
-func words(ctx context.Context, hub *fleet.Cluster, q fleet.Query, word func(*unstructured.Unstructured) string) ([]string, error) {
-	items, err := fleet.ListAll(ctx, hub, q)
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})
 	var out []string
 	for i := range items {
-		if w := word(&items[i]); w != "" {
-			out = append(out, w)
+		if !request.Answered(&items[i]) {
+			out = append(out, items[i].GetLabels()[clusterv1.LabelClusterName])
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out), err
+	return sorted(out), err
+}
+
+// words lists the metadata of objects and returns a word of each that has one, sorted and without
+// duplicates.
+func words(ctx context.Context, hub *fleet.Cluster, q fleet.Query, word func(metav1.Object) string) ([]string, error) {
+	items, err := fleet.ListMetadata(ctx, hub, q)
+	var out []string
+	for i := range items {
+		out = append(out, word(&items[i]))
+	}
+	return sorted(out), err
+}
+
+// sorted returns the words in order, each once and none empty.
+func sorted(words []string) []string {
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if len(words) > 0 && words[0] == "" {
+		return words[1:]
+	}
+	return words
 }

@@ -238,7 +238,7 @@ func ParseName(text, namespace string) (types.NamespacedName, error) {
 // Names returns the names of the placements of a namespace, in one request; for an empty
 // namespace all, as NAMESPACE/NAME.
 func Names(ctx context.Context, hub *fleet.Cluster, namespace string) ([]string, error) {
-	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.Placements, Namespace: namespace})
+	items, err := fleet.ListMetadata(ctx, hub, fleet.Query{Resource: fleet.Placements, Namespace: namespace})
 	var out []string
 	for i := range items {
 		name := items[i].GetName()
