@@ -79,7 +79,9 @@ func Start(t *testing.T) *Browser {
 	require.NoError(t, err)
 	from, out, err := os.Pipe()
 	require.NoError(t, err)
-	home := t.TempDir()
+	// Chromium's socket is in this folder, and the path of a socket is at most 107 bytes long.
+	home, err := os.MkdirTemp("", "browser-")
+	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--no-first-run", "--log-level=3", "--disable-background-networking", "--remote-debugging-pipe", "--user-data-dir="+home)
 	var log bytes.Buffer
@@ -96,6 +98,8 @@ func Start(t *testing.T) *Browser {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 		_, _ = to.Close(), from.Close()
+		// A process that has just ended may still have written into it.
+		require.Eventually(t, func() bool { return os.RemoveAll(home) == nil }, patience, time.Millisecond)
 		if t.Failed() {
 			t.Logf("the browser's log:\n%s", log.String())
 		}
