@@ -22,7 +22,8 @@ func TestMetadataIsListedAlone(t *testing.T) {
 		}
 		query := r.URL.Query()
 		asked = append(asked, r.Header.Get("Accept")+" "+query.Get("labelSelector")+" "+query.Get("fieldSelector")+" "+query.Get("continue"))
-		text := `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},"items":[{"metadata":{"name":"a","labels":{"x":"y"}}}]}`
+		text := `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
+			"items":[{"metadata":{"name":"a","labels":{"x":"y"}}}]}`
 		if query.Get("continue") == "more" {
 			text = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`
 		}

@@ -152,7 +152,8 @@ func (o *StatusOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
 		states, err := addon.States(ctx, addon.StatusOptions{Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Selector: o.Listing.Selector})
 		out := options.Listed{Kind: "AddOnStatusList", Items: states, Empty: "the add-on " + o.Name + " is on none of these clusters",
-			Table: ui.Table{Least: []string{"MESSAGE", "NAMESPACE", "LEASE"}, Heads: []string{"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
+			Table: ui.Table{Least: []string{"MESSAGE", "NAMESPACE", "LEASE"}, Heads: []string{
+				"CLUSTER", "AVAILABLE", "PROGRESSING", "REGISTERED", "APPLIED", "LEASE", "NAMESPACE", "CONFIG", "MESSAGE"}}}
 		for _, s := range states {
 			out.Add("managedclusteraddon."+addonv1alpha1.GroupName+"/"+s.Name, s.Labels, s.Cluster, s.Available, s.Progressing, s.Registered, s.Applied,
 				s.Lease, s.Namespace, ui.Bar(s.Rollout), s.Message)

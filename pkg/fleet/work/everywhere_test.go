@@ -19,18 +19,22 @@ func TestTheStateOfAllWorksOfACluster(t *testing.T) {
 		}
 		return out
 	}
+	place := func(state string, progress cluster.Rollout, message string) Place {
+		return Place{State: state, Works: cluster.Count{Good: progress.Done, Total: progress.Total}, Progress: progress, Message: message}
+	}
 	for name, c := range map[string]struct {
 		status string
 		works  []Info
 		want   Place
 	}{
-		"none":     {cluster.Available, nil, Place{State: PlaceEmpty}},
-		"well":     {cluster.Available, works(Ready, Complete), Place{State: PlaceReady, Progress: cluster.Rollout{Total: 2, Done: 2}, Works: cluster.Count{Good: 2, Total: 2}}},
-		"pending":  {cluster.Available, works(Ready, Pending), Place{State: PlacePending, Progress: cluster.Rollout{Total: 2, Done: 1, Waiting: 1}, Works: cluster.Count{Good: 1, Total: 2}, Message: "w: Pending: why"}},
-		"deleting": {cluster.Available, works(Deleting), Place{State: PlacePending, Progress: cluster.Rollout{Total: 1, Running: 1}, Works: cluster.Count{Total: 1}, Message: "w: Deleting: why"}},
+		"none": {cluster.Available, nil, place(PlaceEmpty, cluster.Rollout{}, "")},
+		"well": {cluster.Available, works(Ready, Complete), place(PlaceReady, cluster.Rollout{Total: 2, Done: 2}, "")},
+		"pending": {cluster.Available, works(Ready, Pending),
+			place(PlacePending, cluster.Rollout{Total: 2, Done: 1, Waiting: 1}, "w: Pending: why")},
+		"deleting": {cluster.Available, works(Deleting), place(PlacePending, cluster.Rollout{Total: 1, Running: 1}, "w: Deleting: why")},
 		"failing": {cluster.Available, works(Progressing, ApplyFailed, NotAvailable),
-			Place{State: PlaceFailing, Progress: cluster.Rollout{Total: 3, Running: 1, Failed: 2}, Works: cluster.Count{Total: 3}, Message: "w: ApplyFailed: why"}},
-		"silent": {cluster.Unknown, works(Degraded, Ready), Place{State: PlaceSilent, Progress: cluster.Rollout{Total: 2, Done: 1, Failed: 1}, Works: cluster.Count{Good: 1, Total: 2}, Message: "late"}},
+			place(PlaceFailing, cluster.Rollout{Total: 3, Running: 1, Failed: 2}, "w: ApplyFailed: why")},
+		"silent": {cluster.Unknown, works(Degraded, Ready), place(PlaceSilent, cluster.Rollout{Total: 2, Done: 1, Failed: 1}, "late")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			message := ""

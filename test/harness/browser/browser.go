@@ -167,7 +167,9 @@ func (p *Page) listen(t *testing.T) {
 func (p *Page) Text(t *testing.T, selector string) []string {
 	t.Helper()
 	var out []string
-	p.ask(t, fmt.Sprintf("[...document.querySelectorAll(%q)].filter(e => e.checkVisibility()).map(e => (e.innerText ?? e.textContent).trim().replace(/\\s+/g, ' '))", selector), &out)
+	const read = "[...document.querySelectorAll(%q)].filter(e => e.checkVisibility())" +
+		".map(e => (e.innerText ?? e.textContent).trim().replace(/\\s+/g, ' '))"
+	p.ask(t, fmt.Sprintf(read, selector), &out)
 	return out
 }
 

@@ -19,14 +19,15 @@ import (
 // TestFlawsOfPages: each flaw is found on a page that has it, and none on a page without.
 func TestFlawsOfPages(t *testing.T) {
 	b := browser.Start(t)
+	plot := func(content string) string { return `<svg role="img" viewBox="0 0 100 20">` + content + `</svg>` }
 	for name, tc := range map[string]struct{ body, want string }{
-		"none":           {`<p>short</p><svg role="img" viewBox="0 0 100 20"><text x="5" y="9" stroke="#fff">1</text></svg>`, ""},
+		"none":           {`<p>short</p>` + plot(`<text x="5" y="9" stroke="#fff">1</text>`), ""},
 		"a wide word":    {`<p>` + strings.Repeat("x", 640) + `</p>`, "outside of"},
 		"a wide box":     {`<div style="width:900px">x</div>`, "outside of the window: div"},
 		"a narrow cell":  {`<table style="table-layout:fixed;width:90px"><tr><td>abcdefghijklm<td>b</table>`, `outside of its box: td "abcdefghijklm"`},
-		"labels":         {`<svg role="img" viewBox="0 0 100 20"><text x="5" y="9" stroke="#fff">12</text><text x="6" y="9" stroke="#fff">3</text></svg>`, "covers another label"},
+		"labels":         {plot(`<text x="5" y="9" stroke="#fff">12</text><text x="6" y="9" stroke="#fff">3</text>`), "covers another label"},
 		"pale text":      {`<p style="color:#bbb">pale</p>`, `too little contrast: p "pale"`},
-		"a covered text": {`<svg viewBox="0 0 100 20"><text x="5" y="9" stroke="#000">12</text></svg>`, `too little contrast: text "12"`},
+		"a covered text": {plot(`<text x="5" y="9" stroke="#000">12</text>`), `too little contrast: text "12"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := b.Open(t, page(t, tc.body), browser.View{Width: 480}).Flaws(t)
@@ -53,7 +54,8 @@ func TestWhatAPageLoads(t *testing.T) {
 // style sheet.
 func TestViewsOfAPage(t *testing.T) {
 	b := browser.Start(t)
-	address := page(t, `<style>body { margin: 0 } div { background: #f00; height: 50px } @media (forced-colors: active) { p { display: none } }</style><div></div><p>seen</p>`)
+	address := page(t, `<style>body { margin: 0 } div { background: #f00; height: 50px }
+		@media (forced-colors: active) { p { display: none } }</style><div></div><p>seen</p>`)
 	require.Equal(t, []string{"seen"}, b.Open(t, address, browser.View{Width: 480}).Text(t, "p"))
 	require.Empty(t, b.Open(t, address, browser.View{Width: 480, Forced: true}).Text(t, "p"))
 	again := b.Open(t, address, browser.View{Width: 480, Grey: true})
@@ -77,6 +79,7 @@ func TestViewsOfAPage(t *testing.T) {
 func page(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, os.WriteFile(path, []byte(`<!DOCTYPE html><html lang="en"><link rel="icon" href="data:,"><body style="color:#000;background:#fff">`+body), 0o600))
+	const head = `<!DOCTYPE html><html lang="en"><link rel="icon" href="data:,"><body style="color:#000;background:#fff">`
+	require.NoError(t, os.WriteFile(path, []byte(head+body), 0o600))
 	return "file://" + path
 }
