@@ -43,7 +43,10 @@ type guard struct {
 	clock clock.PassiveClock
 	// strict is true on the hub.
 	strict bool
-	heard  atomic.Int64
+	// began is when the connection was handed over, and heard how many nanoseconds later something
+	// was heard last: unlike times of day, both ignore that the clock of the machine is set.
+	began time.Time
+	heard atomic.Int64
 
 	// head collects the head of the frame that is being read, and left is what remains of its
 	// data. Only the reader uses them.
@@ -56,16 +59,14 @@ type guard struct {
 }
 
 func newGuard(conn io.ReadWriteCloser, c clock.PassiveClock, strict bool) *guard {
-	g := &guard{ReadWriteCloser: conn, clock: c, strict: strict}
-	g.heard.Store(c.Now().UnixNano())
-	return g
+	return &guard{ReadWriteCloser: conn, clock: c, strict: strict, began: c.Now()}
 }
 
 // Read implements io.Reader.
 func (g *guard) Read(b []byte) (int, error) {
 	n, err := g.ReadWriteCloser.Read(b)
 	if n > 0 {
-		g.heard.Store(g.clock.Now().UnixNano())
+		g.heard.Store(int64(g.clock.Since(g.began)))
 	}
 	if g.strict {
 		if refused := g.inspect(b[:n]); refused != nil {
@@ -126,7 +127,7 @@ func (g *guard) inspectHead() error {
 
 // silence is how long nothing was heard.
 func (g *guard) silence() time.Duration {
-	return g.clock.Now().Sub(time.Unix(0, g.heard.Load()))
+	return g.clock.Since(g.began) - time.Duration(g.heard.Load())
 }
 
 // end closes the connection for this reason, unless it was closed for another.
