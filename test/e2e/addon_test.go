@@ -5,7 +5,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,7 +169,7 @@ func (a *addOns) declared(t *testing.T, cluster string) time.Time {
 	require.NoError(t, json.Unmarshal([]byte(raw), &work))
 	var out time.Time
 	for _, f := range work.ManagedFields {
-		if f.Subresource == "" && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:spec"`)) && f.Time.After(out) {
+		if f.Subresource == "" && strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) && f.Time.After(out) {
 			out = f.Time.Time
 		}
 	}
