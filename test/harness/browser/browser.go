@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds everything that a browser does in a test.
+// patience is how long the browser may take to answer.
 const patience = 3 * time.Minute
 
 // height is that of the window, in CSS pixels. Pages scroll.
@@ -34,6 +34,7 @@ var flaws string
 // Browser is a running Chromium with one tab.
 type Browser struct {
 	to      *os.File
+	answers *os.File
 	from    *bufio.Reader
 	session string
 	calls   int
@@ -93,7 +94,7 @@ func Start(t *testing.T) *Browser {
 	require.NoError(t, command.Start())
 	require.NoError(t, in.Close())
 	require.NoError(t, out.Close())
-	b := &Browser{to: to, from: bufio.NewReader(from)}
+	b := &Browser{to: to, answers: from, from: bufio.NewReader(from)}
 	t.Cleanup(func() {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
@@ -104,7 +105,6 @@ func Start(t *testing.T) *Browser {
 			t.Logf("the browser's log:\n%s", log.String())
 		}
 	})
-	require.NoError(t, from.SetReadDeadline(time.Now().Add(patience)))
 	var tab struct {
 		TargetID  string `json:"targetId"`
 		SessionID string `json:"sessionId"`
@@ -232,6 +232,7 @@ func (b *Browser) call(t *testing.T, method string, params map[string]any, into 
 // read reads one message.
 func (b *Browser) read(t *testing.T) message {
 	t.Helper()
+	require.NoError(t, b.answers.SetReadDeadline(time.Now().Add(patience)))
 	text, err := b.from.ReadBytes(0)
 	require.NoError(t, err, "the browser does not answer")
 	var out message
