@@ -20,11 +20,13 @@ func TestAServerAcceptsWhatItsLimitsAllow(t *testing.T) {
 		client  *tls.Config
 		want    uint16
 	}{
-		"TLS 1.2 by default":     {client: &tls.Config{MaxVersion: tls.VersionTLS12}, want: tls.VersionTLS12},
-		"never less":             {version: "VersionTLS10", client: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}},
-		"TLS 1.3 only":           {version: "VersionTLS13", client: &tls.Config{MaxVersion: tls.VersionTLS12}},
-		"TLS 1.3":                {version: "VersionTLS13", client: &tls.Config{}, want: tls.VersionTLS13},
-		"a suite of the list":    {suites: []string{"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}, client: &tls.Config{MaxVersion: tls.VersionTLS12}, want: tls.VersionTLS12},
+		"TLS 1.2 by default": {client: &tls.Config{MaxVersion: tls.VersionTLS12}, want: tls.VersionTLS12},
+		"never less":         {version: "VersionTLS10", client: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}},
+		"TLS 1.3 only":       {version: "VersionTLS13", client: &tls.Config{MaxVersion: tls.VersionTLS12}},
+		"TLS 1.3":            {version: "VersionTLS13", client: &tls.Config{}, want: tls.VersionTLS13},
+		"a suite of the list": {
+			suites: []string{"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}, client: &tls.Config{MaxVersion: tls.VersionTLS12}, want: tls.VersionTLS12,
+		},
 		"a suite of another key": {suites: []string{"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"}, client: &tls.Config{MaxVersion: tls.VersionTLS12}},
 	} {
 		t.Run(name, func(t *testing.T) {

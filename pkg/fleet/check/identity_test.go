@@ -27,7 +27,9 @@ var (
 
 // isFalse returns a condition that was False for a long time.
 func isFalse(kind, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(testNow.Add(-time.Hour))}
+	return metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(testNow.Add(-time.Hour)),
+	}
 }
 
 // codeOf returns the code of the only finding and of its fix; "" for none.

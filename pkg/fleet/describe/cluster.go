@@ -87,7 +87,9 @@ func Read(ctx context.Context, o Options) (Cluster, error) {
 	}
 	out := Cluster{Info: found[0], Conditions: []Condition{}, Sets: []Set{}, Placements: []string{}, WorkStates: []work.Info{}, Events: []Event{}}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, read := range []func(context.Context, *Options) error{out.readConditions, out.readSets, out.readPlacements, out.readAddOns, out.readWorks, out.readEvents} {
+	for _, read := range []func(context.Context, *Options) error{
+		out.readConditions, out.readSets, out.readPlacements, out.readAddOns, out.readWorks, out.readEvents,
+	} {
 		group.Go(func() error { return read(ctx, &o) })
 	}
 	return out, group.Wait()
