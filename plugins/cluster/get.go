@@ -146,7 +146,8 @@ func (o *GetOptions) addons(c *describe.Cluster) ui.Table {
 func (o *GetOptions) works(c *describe.Cluster) ui.Table {
 	t := ui.Table{Heads: []string{"WORK", "STATE", "OBJECTS", "OWNER", "AGE", "MESSAGE"}}
 	for _, w := range c.WorkStates {
-		t.Rows = append(t.Rows, []string{w.Name, w.State, fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total), ui.Dash(w.Owner), o.age(w.Created), ui.Dash(w.Message)})
+		objects := fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total)
+		t.Rows = append(t.Rows, []string{w.Name, w.State, objects, ui.Dash(w.Owner), o.age(w.Created), ui.Dash(w.Message)})
 	}
 	return t
 }

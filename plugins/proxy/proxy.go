@@ -64,7 +64,9 @@ func (o *HealthOptions) Validate() error {
 // Run prints how the clusters are reached.
 func (o *HealthOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	found, err := proxy.CheckHealth(ctx, proxy.HealthOptions{Common: fleet.Common{Clock: u.Streams.Clock}, Hub: hub, Targets: o.Targets.Targets, Patience: o.Timeout})
+	found, err := proxy.CheckHealth(ctx, proxy.HealthOptions{
+		Common: fleet.Common{Clock: u.Streams.Clock}, Hub: hub, Targets: o.Targets.Targets, Patience: o.Timeout,
+	})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func (r Asked) Conditions() []metav1.Condition {
 		gates.Message = "There are no feature gates with these names: " + strings.Join(r.Unknown, ", ")
 	}
 	supported := metav1.Condition{
-		Type: operatorv1.ConditionSpecSupported, Status: metav1.ConditionTrue, Reason: operatorv1.ReasonAllFieldsSupported, Message: "All fields of the spec are in effect",
+		Type: operatorv1.ConditionSpecSupported, Status: metav1.ConditionTrue, Reason: operatorv1.ReasonAllFieldsSupported,
+		Message: "All fields of the spec are in effect",
 	}
 	if len(r.Unsupported) > 0 {
 		supported.Status, supported.Reason = metav1.ConditionFalse, operatorv1.ReasonNotSupported

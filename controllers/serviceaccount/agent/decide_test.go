@@ -68,15 +68,17 @@ func TestWhatIsDoneNext(t *testing.T) {
 		step   Step
 		why    string
 	}{
-		"everything is as it should be":            {func(*State) {}, Done, ""},
-		"nothing is there":                         {func(s *State) { s.Account, s.Secret = nil, nil }, Create, ""},
-		"an account without a Secret":              {func(s *State) { s.Secret = nil }, Request, "there is no Secret"},
-		"the same, as a cache says":                {func(s *State) { s.Secret, s.Fresh = nil, false }, Read, "there is no Secret"},
-		"a token that was not reviewed":            {func(s *State) { s.Verdict = Unreviewed }, Review, ""},
-		"a token that the cluster refuses":         {func(s *State) { s.Verdict = Refused }, Request, "the cluster refuses the token"},
-		"garbage":                                  {holding("garbage"), Request, "the Secret holds no token"},
-		"garbage in three parts":                   {holding("a.b.c"), Request, "the Secret holds no token"},
-		"a token of another namespace":             {holding(token("system:serviceaccount:before:a", "u", time.Hour)), Request, "the token is that of another account"},
+		"everything is as it should be":    {func(*State) {}, Done, ""},
+		"nothing is there":                 {func(s *State) { s.Account, s.Secret = nil, nil }, Create, ""},
+		"an account without a Secret":      {func(s *State) { s.Secret = nil }, Request, "there is no Secret"},
+		"the same, as a cache says":        {func(s *State) { s.Secret, s.Fresh = nil, false }, Read, "there is no Secret"},
+		"a token that was not reviewed":    {func(s *State) { s.Verdict = Unreviewed }, Review, ""},
+		"a token that the cluster refuses": {func(s *State) { s.Verdict = Refused }, Request, "the cluster refuses the token"},
+		"garbage":                          {holding("garbage"), Request, "the Secret holds no token"},
+		"garbage in three parts":           {holding("a.b.c"), Request, "the Secret holds no token"},
+		"a token of another namespace": {
+			holding(token("system:serviceaccount:before:a", "u", time.Hour)), Request, "the token is that of another account",
+		},
 		"a token of an account that was deleted":   {holding(token("system:serviceaccount:agents:a", "v", time.Hour)), Request, "the account was created again"},
 		"an account that was deleted":              {func(s *State) { s.Account = nil }, Create, ""},
 		"another authority":                        {func(s *State) { s.CA = []byte("next") }, Repair, ""},

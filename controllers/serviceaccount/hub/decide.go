@@ -44,7 +44,8 @@ func Decide(s State) reconcile.Plan {
 	}
 	out := s.Asked.DeepCopy()
 	s.setServed(out)
-	if expires := out.Status.ExpirationTimestamp; expires != nil && apimeta.IsStatusConditionTrue(out.Status.Conditions, authenticationv1beta1.ConditionTokenReported) {
+	reported := apimeta.IsStatusConditionTrue(out.Status.Conditions, authenticationv1beta1.ConditionTokenReported)
+	if expires := out.Status.ExpirationTimestamp; expires != nil && reported {
 		if left := expires.Sub(s.Now); left > 0 {
 			next = next.Sooner(reconcile.Result{RequeueAfter: left})
 		} else {

@@ -51,7 +51,8 @@ func (r grant) decide() ([]reconcile.Write, error) {
 		out = append(out, reconcile.Remove{Target: reconcile.Target{
 			Resource: bindings, Namespace: r.Cluster, Name: binding.Name, UID: r.Binding.UID, Version: r.Binding.ResourceVersion,
 		}})
-	} else if r.Binding != nil && reflect.DeepEqual(r.Binding.Subjects, binding.Subjects) && reflect.DeepEqual(r.Binding.OwnerReferences, binding.OwnerReferences) {
+	} else if r.Binding != nil && reflect.DeepEqual(r.Binding.Subjects, binding.Subjects) &&
+		reflect.DeepEqual(r.Binding.OwnerReferences, binding.OwnerReferences) {
 		return out, nil
 	}
 	return append(out, reconcile.Apply{Object: binding}), nil

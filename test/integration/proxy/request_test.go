@@ -32,7 +32,9 @@ func TestAUserOfTheHubWorksOnAManagedCluster(t *testing.T) {
 	maps := s.on(t, "plain", "ada").CoreV1().ConfigMaps("default")
 	var created *corev1.ConfigMap
 	soon(t, func() (err error) {
-		created, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "notes"}, Data: map[string]string{"a": "1"}}, metav1.CreateOptions{})
+		created, err = maps.Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "notes"}, Data: map[string]string{"a": "1"},
+		}, metav1.CreateOptions{})
 		return err
 	})
 	created.Data["a"] = "2"
