@@ -107,12 +107,13 @@ func TestAFightIsDampedAndSaid(t *testing.T) {
 	s.patch(configMaps, "one", `{"data":{"a":"theirs"}}`)
 	s.never(func() bool { return s.data("one", "a") == "1" }, 2*second, "the agent fights on at full speed")
 	s.clock.forward(second)
-	s.patch(configMaps, "one", `{"data":{"a":"theirs still"}}`)
+	// A label causes an event, because the clock does not drive timers. The agent may have been
+	// woken before it: another change of ours would then come too early for the stopped clock.
+	s.patch(configMaps, "one", `{"metadata":{"labels":{"l":"1"}}}`)
 	s.eventually(func() bool { return s.data("one", "a") == "1" }, "the agent gave up")
 
-	// The label causes an event, because the clock does not drive timers.
 	s.clock.forward(time.Minute)
-	s.patch(configMaps, "one", `{"metadata":{"labels":{"l":"1"}}}`)
+	s.patch(configMaps, "one", `{"metadata":{"labels":{"l":"2"}}}`)
 	s.eventually(func() bool { return condition(s.work("web"), 0, "Applied").Message == workv1.MessageManifestApplied }, "the fight is said when it is over")
 	s.patch(configMaps, "one", `{"data":{"a":"theirs again"}}`)
 	s.clock.forward(second)
