@@ -278,7 +278,8 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"list,watch /configmaps [ocm-tls-profile]",
 				"list,watch /secrets",
 				"list,watch apps/deployments [cluster-permission]",
-				"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-proxy cluster-manager-registration-webhook cluster-manager-work-webhook]",
+				"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-proxy " +
+					"cluster-manager-registration-webhook cluster-manager-work-webhook]",
 			},
 		},
 		"of the hub process beside its certificates": {

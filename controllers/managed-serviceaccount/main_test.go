@@ -16,11 +16,14 @@ func TestCommandLine(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		"help":                      {[]string{"--help"}, exitOK, "usage: managed-serviceaccount agent [flags]", ""},
-		"no command":                {complete[1:], exitUsage, "", "error: give the command agent"},
-		"another command":           {append([]string{"manager"}, complete[1:]...), exitUsage, "", "error: give the command agent"},
-		"an unknown flag":           {append([]string{"--hub"}, complete...), exitUsage, "", "error: unknown flag: --hub"},
-		"nothing is said":           {complete[:1], exitUsage, "", "error: --hub-kubeconfig: must be set\n--cluster-name: must be set\n--addon-namespace: must be set"},
+		"help":            {[]string{"--help"}, exitOK, "usage: managed-serviceaccount agent [flags]", ""},
+		"no command":      {complete[1:], exitUsage, "", "error: give the command agent"},
+		"another command": {append([]string{"manager"}, complete[1:]...), exitUsage, "", "error: give the command agent"},
+		"an unknown flag": {append([]string{"--hub"}, complete...), exitUsage, "", "error: unknown flag: --hub"},
+		"nothing is said": {
+			complete[:1], exitUsage, "",
+			"error: --hub-kubeconfig: must be set\n--cluster-name: must be set\n--addon-namespace: must be set",
+		},
 		"a kubeconfig that is gone": {complete, exitError, "", "connecting to the hub: stat /no/such/file"},
 	} {
 		t.Run(name, func(t *testing.T) {

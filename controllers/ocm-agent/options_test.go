@@ -154,7 +154,8 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		"half a gate":             {[]string{"agent", "--feature-gates=ClusterClaim"}, "Name=true"},
 		"an unknown gate": {
 			[]string{"agent", "--feature-gates=Walk=true"},
-			"are AddonManagement, ClusterClaim, ClusterProperty, ClusterProxy, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
+			"are AddonManagement, ClusterClaim, ClusterProperty, ClusterProxy, ExecutorValidatingCaches, " +
+				"MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
 		},
 		"no worker": {
 			[]string{"agent", "--workload-agent-workers=0"},

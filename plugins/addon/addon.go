@@ -88,7 +88,8 @@ func (o *ListOptions) listed(found []addon.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
 	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4,
 		Least: []string{"AGE", "VERSION", "DISPLAY"}, Heads: []string{
-			"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "ROLLOUT", "WHEN", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
+			"NAME", "DISPLAY", "INSTALL", "ENABLED", "AVAILABLE", "UNAVAILABLE", "ROLLOUT", "WHEN", "VERSION", "AGE",
+			"DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
 	for i := range found {
 		a := &found[i]
 		bar, when := "-", "-"

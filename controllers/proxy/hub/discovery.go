@@ -30,7 +30,9 @@ func documents() map[string]any {
 		},
 	}
 	return map[string]any{
-		"/apis":                                    metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{group}},
+		"/apis": metav1.APIGroupList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{group},
+		},
 		"/apis/" + connectv1alpha1.GroupName:       group,
 		"/apis/" + version.GroupVersion:            resources,
 		"/apis/" + version.GroupVersion + "/":      resources,

@@ -14,7 +14,8 @@ import (
 func FuzzParseInfo(f *testing.F) {
 	const token = "abcdef.0123456789abcdef"
 	whole := "clusters: [{name: '', cluster: {server: 'https://h:6443', certificate-authority-data: YQ==}}]"
-	for _, seed := range [][2]string{{"", ""}, {whole, ""}, {whole, "a..b"}, {whole, "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9..AAAA"}, {"clusters: [{cluster: null}]", ""},
+	for _, seed := range [][2]string{
+		{"", ""}, {whole, ""}, {whole, "a..b"}, {whole, "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9..AAAA"}, {"clusters: [{cluster: null}]", ""},
 		{"clusters: 1", "."}, {"{", ".."}, {whole, "eyJhbGciOiJub25lIn0.."}} {
 		f.Add(seed[0], seed[1])
 	}

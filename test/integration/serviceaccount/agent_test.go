@@ -68,7 +68,8 @@ func TestWhatIsBrokenIsMadeGood(t *testing.T) {
 	require.Len(t, now.Data, 2)
 
 	forged := "e30." + base64.RawURLEncoding.EncodeToString([]byte(
-		`{"sub":"system:serviceaccount:`+p.namespace+`:web","iat":1,"exp":99999999999,"kubernetes.io":{"serviceaccount":{"uid":"`+string(p.account(t, "web").UID)+`"}}}`,
+		`{"sub":"system:serviceaccount:`+p.namespace+`:web","iat":1,"exp":99999999999,`+
+			`"kubernetes.io":{"serviceaccount":{"uid":"`+string(p.account(t, "web").UID)+`"}}}`,
 	)) + ".c2ln"
 	p.patch(t, p.onHub, secrets, key, `{"data":{"token":"`+base64.StdEncoding.EncodeToString([]byte(forged))+`"}}`)
 	require.True(t, harness.Until(patience, func() bool {

@@ -38,10 +38,14 @@ const completions = 11
 
 // status is what an agent reports of a cluster.
 const status = `{"status":{"allocatable":{"cpu":"4","memory":"16Gi"},"capacity":{"cpu":"4","memory":"16Gi"},"version":{"kubernetes":"v1.36.3"},
-"clusterClaims":[{"name":"id.k8s.io","value":"c-%[1]d"},{"name":"platform.open-cluster-management.io","value":"aws"},{"name":"region.open-cluster-management.io","value":"eu"}],
-"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"HubClusterAdminAccepted","message":"Accepted by hub cluster admin","lastTransitionTime":"2026-01-01T00:00:00Z"},
-{"type":"ManagedClusterJoined","status":"True","reason":"ManagedClusterJoined","message":"Managed cluster joined","lastTransitionTime":"2026-01-01T00:00:00Z"},
-{"type":"ManagedClusterConditionAvailable","status":"True","reason":"ManagedClusterAvailable","message":"Managed cluster is available","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+"clusterClaims":[{"name":"id.k8s.io","value":"c-%[1]d"},{"name":"platform.open-cluster-management.io","value":"aws"},
+{"name":"region.open-cluster-management.io","value":"eu"}],
+"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"HubClusterAdminAccepted","message":"Accepted by hub cluster admin",
+"lastTransitionTime":"2026-01-01T00:00:00Z"},
+{"type":"ManagedClusterJoined","status":"True","reason":"ManagedClusterJoined","message":"Managed cluster joined",
+"lastTransitionTime":"2026-01-01T00:00:00Z"},
+{"type":"ManagedClusterConditionAvailable","status":"True","reason":"ManagedClusterAvailable","message":"Managed cluster is available",
+"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 
 // measureCompletion measures how the names of a fleet are completed.
 func measureCompletion(t *testing.T, b *budget.File, program, kubectl string) {

@@ -257,7 +257,8 @@ func (p *probe) rawWrites(n int) cost {
 	p.t.Helper()
 	before, began := p.used(), time.Now()
 	require.NoError(p.t, eachOf(n, func(i int) error {
-		return post(p.t.Context(), p.spoke, configMaps, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"raw-%d","namespace":"default"},"data":{"a":"1"}}`, i))
+		object := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"raw-%d","namespace":"default"},"data":{"a":"1"}}`, i)
+		return post(p.t.Context(), p.spoke, configMaps, object)
 	}))
 	require.NoError(p.t, eachOf(n, func(i int) error {
 		return p.spoke.Resource(configMaps).Namespace("default").Delete(p.t.Context(), fmt.Sprintf("raw-%d", i), metav1.DeleteOptions{})

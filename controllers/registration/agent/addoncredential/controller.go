@@ -225,7 +225,8 @@ func (c *Controller) runStep(ctx context.Context, a *addonv1alpha1.ManagedCluste
 	switch {
 	case err == nil:
 		e.behind = 0
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && p.Step != request.StepAsk && p.Step != stepToken && s.Namespace != Blind:
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err),
+		apierrors.IsNotFound(err) && p.Step != request.StepAsk && p.Step != stepToken && s.Namespace != Blind:
 		// The caches were behind; they may not be updated for a while.
 		e.behind++
 		again, err = request.Behind(e.behind), nil

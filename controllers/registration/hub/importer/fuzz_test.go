@@ -15,7 +15,8 @@ func FuzzParseValues(f *testing.F) {
 	const marker = "s3cr3tmarker"
 	for _, seed := range []string{"", "{}", "null", "[]", "agentRights: narrow", "agentRights: " + marker, "klusterlet: {clusterName: c1}",
 		"images: {registry: a/b/, tag: v1, overrides: {operatorImage: x}}", "images: {tag: 1}", "bootstrapHubKubeConfig: " + marker,
-		"klusterlet: {nodePlacement: {tolerations: [{key: a}]}}", "a: &a [*a]", "a: 1\na: 2", "? " + marker, "klusterlet: {registrationConfiguration: {featureGates: 1}}",
+		"klusterlet: {nodePlacement: {tolerations: [{key: a}]}}", "a: &a [*a]", "a: 1\na: 2", "? " + marker,
+		"klusterlet: {registrationConfiguration: {featureGates: 1}}",
 		"bootstrapHubKubeConfig: |\n  clusters: [{cluster: {server: 'https://h'}}]\n  users: [{user: {token: " + marker + "}}]"} {
 		f.Add([]byte(seed))
 	}

@@ -56,11 +56,14 @@ func TestDecide(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"provisioned":                 {due(), true, clusterv1.ReasonImportSucceed, "Cluster fleet/one"},
-		"failed":                      {due(func(s *State) { s.Failed = &failure{"R", "m"} }), true, "R", "m"},
-		"not provisioned":             {due(func(s *State) { s.Phase = "Pending" }), false, clusterv1.ReasonKubeConfigNotFound, `its phase is "Pending"`},
-		"named and not there":         {due(func(s *State) { s.Found = false }), false, clusterv1.ReasonKubeConfigNotFound, "no Cluster fleet/one"},
-		"named and not readable":      {due(func(s *State) { s.Found, s.sight = false, denied }), false, clusterv1.ReasonKubeConfigGetFailed, confighub.AllowImporter},
+		"provisioned":         {due(), true, clusterv1.ReasonImportSucceed, "Cluster fleet/one"},
+		"failed":              {due(func(s *State) { s.Failed = &failure{"R", "m"} }), true, "R", "m"},
+		"not provisioned":     {due(func(s *State) { s.Phase = "Pending" }), false, clusterv1.ReasonKubeConfigNotFound, `its phase is "Pending"`},
+		"named and not there": {due(func(s *State) { s.Found = false }), false, clusterv1.ReasonKubeConfigNotFound, "no Cluster fleet/one"},
+		"named and not readable": {
+			due(func(s *State) { s.Found, s.sight = false, denied }), false,
+			clusterv1.ReasonKubeConfigGetFailed, confighub.AllowImporter,
+		},
 		"named and not read yet":      {due(func(s *State) { s.Found, s.sight = false, unread }), false, "", ""},
 		"an ordinary cluster":         {due(func(s *State) { s.Found, s.Cluster.Annotations = false, nil }), false, "", ""},
 		"imported":                    {due(condition(clusterv1.ConditionImportSucceeded, metav1.ConditionTrue)), false, "", ""},
