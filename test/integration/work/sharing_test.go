@@ -224,6 +224,7 @@ func TestANamespaceThatOtherWorksLiveInStaysWhenItsWorkGoes(t *testing.T) {
 	s.gone("deleted")
 	for _, namespace := range []string{"block-a", "block-b"} {
 		live := s.getIn(namespaces, "", namespace)
+		require.NotNil(t, live, namespace)
 		require.Nil(t, live.GetDeletionTimestamp(), namespace)
 		require.Empty(t, live.GetOwnerReferences(), "nothing of the works is left on it")
 		require.Equal(t, "lives", s.getIn(configMaps, namespace, "lives").GetName())

@@ -77,6 +77,12 @@ type packedApplied struct {
 // those of them whose works are missed on the hub, or whose removals are held.
 type Count struct{ Known, Missed, Held int }
 
+func (c *Count) add(o Count) {
+	c.Known += o.Known
+	c.Missed += o.Missed
+	c.Held += o.Held
+}
+
 func (i Identity) count(work *workv1.AppliedManifestWork) Count {
 	if work.Spec.AgentID != i.AgentID || work.DeletionTimestamp != nil {
 		return Count{}
@@ -199,13 +205,27 @@ func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
 	return cmp.Or(own, cached)
 }
 
-// Names returns all known names.
+// Names returns all known names, in no particular order. Those that were just created are among
+// them, even if the watch does not show them yet.
 func (a *Applied) Names() []string {
 	var out []string
 	for _, kept := range a.collection.List() {
 		out = append(out, kept.name)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name := range a.written {
+		if !a.shows(name) {
+			out = append(out, name)
+		}
+	}
 	return out
+}
+
+// shows reports whether the watch shows a record of that name.
+func (a *Applied) shows(name string) bool {
+	_, there := a.collection.Get(reconcile.Key{Name: name})
+	return there
 }
 
 // Count counts all that are known, without unpacking them.
@@ -215,13 +235,12 @@ func (a *Applied) Count() Count {
 	defer a.mu.Unlock()
 	var out Count
 	for _, kept := range all {
-		counts := kept.counts
-		if own := a.written[kept.name]; own != nil {
-			counts = a.Identity.count(own)
+		if a.written[kept.name] == nil {
+			out.add(kept.counts)
 		}
-		out.Known += counts.Known
-		out.Missed += counts.Missed
-		out.Held += counts.Held
+	}
+	for _, own := range a.written {
+		out.add(a.Identity.count(own))
 	}
 	return out
 }
@@ -304,12 +323,12 @@ func (a *Applied) Inherited(work string) []string {
 // reports whether the hub is deleting a work, which its record may not show yet.
 func (a *Applied) Inhabited(namespace, except string, ending func(work string) bool) string {
 	var tenants []string
-	for _, kept := range a.collection.List() {
-		if kept.counts.Known == 0 {
+	for _, name := range a.Names() {
+		record := a.Get(name)
+		if record == nil || a.Identity.count(record).Known == 0 {
 			continue // it is another agent's, or on its way out
 		}
-		record := a.Get(kept.name)
-		if record == nil || record.DeletionTimestamp != nil || record.Spec.ManifestWorkName == except || ending(record.Spec.ManifestWorkName) {
+		if record.Spec.ManifestWorkName == except || ending(record.Spec.ManifestWorkName) {
 			continue
 		}
 		if slices.ContainsFunc(record.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool { return r.Namespace == namespace }) {

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -86,6 +88,28 @@ func TestRecordsOfMissedWorksAreCounted(t *testing.T) {
 	own.Status.EvictionStartTime = nil
 	a.remember(own)
 	require.Equal(t, Count{Known: 2}, a.Count(), "what we wrote last counts")
+}
+
+func TestARecordThatTheWatchDoesNotShowYetCountsAndKeepsItsNamespace(t *testing.T) {
+	a := listed(t, record("hub-w", "me", "", ""))
+	none := func(string) bool { return false }
+	require.Empty(t, a.Inhabited("shared", "w", none))
+	tenant := &workv1.AppliedManifestWork{}
+	lives := `"appliedResources":[{"version":"v1","resource":"configmaps","namespace":"shared","name":"lives"}]`
+	require.NoError(t, json.Unmarshal([]byte(record("hub-tenant", "me", "", lives)), tenant))
+	tenant.Spec.ManifestWorkName = "tenant"
+	a.remember(tenant)
+	require.Equal(t, "namespace shared stays, because it holds objects of other works: tenant", a.Inhabited("shared", "w", none))
+	require.Empty(t, a.Inhabited("shared", "tenant", none), "a work does not keep its own namespace")
+	require.Empty(t, a.Inhabited("shared", "w", func(work string) bool { return work == "tenant" }))
+	require.Equal(t, Count{Known: 2}, a.Count())
+	require.ElementsMatch(t, []string{"hub-w", "hub-tenant"}, a.Names())
+
+	tenant = tenant.DeepCopy()
+	tenant.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	a.remember(tenant)
+	require.Empty(t, a.Inhabited("shared", "w", none), "its work is being removed")
+	require.Equal(t, Count{Known: 1}, a.Count())
 }
 
 func TestARecordTakesLittleMemory(t *testing.T) {
