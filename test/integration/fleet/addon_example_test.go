@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -106,11 +105,11 @@ func (e *example) apply(t *testing.T, file []byte) {
 	}
 }
 
-// until waits until wrong returns nil, for two minutes at most.
+// until waits until wrong returns nil.
 func until(t *testing.T, wrong func() error) {
 	t.Helper()
 	var err error
-	harness.Until(2*time.Minute, func() bool {
+	harness.Until(patience, func() bool {
 		err = wrong()
 		return err == nil
 	})

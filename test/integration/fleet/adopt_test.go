@@ -165,7 +165,7 @@ func handOver(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		_, err := ours.Get(t.Context(), "klusterlet-agent", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	for name := range uids(t, spoke, clusterRoleBinds) {
 		if strings.HasPrefix(name, "kubectl-ocm:") {
 			require.NoError(t, client.Resource(clusterRoleBinds).Delete(t.Context(), name, metav1.DeleteOptions{}))
@@ -239,7 +239,7 @@ func issue(t *testing.T, hub *harness.Cluster, name string, groups ...string) (c
 		text, _, _ := unstructured.NestedString(live.Object, "status", "certificate")
 		certificate, err = base64.StdEncoding.DecodeString(text)
 		return err == nil && len(certificate) > 0
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)
 	return certificate, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})

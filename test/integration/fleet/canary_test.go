@@ -52,7 +52,7 @@ func canaries(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Positive(t, f.Applied)
 	require.GreaterOrEqual(t, f.Reported, f.Applied)
 	require.Positive(t, f.Gone)
-	require.Eventually(t, func() bool { return len(canariesOn(t, client)) == 0 }, 2*time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(canariesOn(t, client)) == 0 }, patience, 100*time.Millisecond)
 	_, err = spoke.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), f.Work, metav1.GetOptions{})
 	require.ErrorContains(t, err, "not found")
 
@@ -69,7 +69,7 @@ func canaries(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		said := run(t, append([]string{"check"}, newcomer...)...)
 		return !strings.Contains(said.out, "OCM061") && strings.Contains(said.out, "cluster1: applied in ")
-	}, 2*time.Minute, 500*time.Millisecond)
+	}, patience, 500*time.Millisecond)
 	typeLine(t, "kubectl delete clusterrole,clusterrolebinding kubectl-ocm-canary newcomer-looks --context hub")
 }
 
@@ -124,7 +124,7 @@ func TestACanaryThatIsLostLeavesNothing(t *testing.T) {
 	for _, f := range canary.Send(t.Context(), hasty) {
 		require.NotEmpty(t, f.Lost)
 	}
-	require.Eventually(t, func() bool { return slices.Equal([]string{"labelled"}, canariesOn(t, client)) }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal([]string{"labelled"}, canariesOn(t, client)) }, patience, 50*time.Millisecond)
 
 	// An interrupt deletes what is on its way, and does not wait.
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -166,7 +166,7 @@ func TestACanaryThatIsLostLeavesNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		removed, stuck, err := canary.Sweep(t.Context(), o)
 		return err == nil && len(removed) == 0 && len(stuck) == 1 && stuck[0].Work == f.Work
-	}, time.Minute, 200*time.Millisecond)
+	}, patience, 200*time.Millisecond)
 	giveUp()
 	require.Equal(t, []string{"labelled"}, canariesOn(t, client))
 	_, err = others.Get(t.Context(), "kubectl-ocm-canary-unlabelled", metav1.GetOptions{})

@@ -46,7 +46,7 @@ func (p typist) mendedBy(t *testing.T, code, cause string, words ...string) {
 	require.Eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
 		return !still
-	}, time.Minute, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
+	}, patience, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
 }
 
 // TestEntriesOfAKubeconfigThatCannotBeUsedAreNamed breaks one entry of a kubeconfig after the other.

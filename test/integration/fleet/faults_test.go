@@ -84,16 +84,11 @@ func typeLine(t *testing.T, line string) string {
 // found waits until check reports a code.
 func found(t *testing.T, code string, words ...string) finding {
 	t.Helper()
-	return foundWithin(t, time.Minute, code, words...)
-}
-
-func foundWithin(t *testing.T, limit time.Duration, code string, words ...string) finding {
-	t.Helper()
 	var f finding
 	require.Eventually(t, func() bool {
 		f = looked(t, words...)[code]
 		return f.Code == code
-	}, limit, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	}, patience, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
 	return f
 }
 
@@ -112,7 +107,7 @@ func mended(t *testing.T, code string, words ...string) finding {
 	require.Eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
 		return !still
-	}, time.Minute, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
+	}, patience, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
 	return f
 }
 
@@ -130,7 +125,7 @@ func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
 	require.Eventually(t, func() bool {
 		list, err := c.Dynamic(t).Resource(pods).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 }
 
 var (
@@ -171,7 +166,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub")
 		return found["OCM0205"].Code != ""
-	}, 2*time.Minute, 500*time.Millisecond, "the definition goes in the background")
+	}, patience, 500*time.Millisecond, "the definition goes in the background")
 	// A conversion may be served from a cache of the API server.
 	require.Regexp(t, "^[78] of 15 webhooks do not answer$", found["OCM0206"].Title)
 	require.Equal(t, "set by others: replicas: 0", found["OCM0208"].Cause)
@@ -183,7 +178,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
 		return len(found) == 0
-	}, time.Minute, 500*time.Millisecond, "%v", &found)
+	}, patience, 500*time.Millisecond, "%v", &found)
 	gates := `{"spec":{"registrationConfiguration":{"featureGates":%s}}}`
 	patched(t, hub, managers, "", "cluster-manager", fmt.Sprintf(gates, `[{"feature":"NoSuchGate","mode":"Enable"}]`))
 	told(t, "OCM0202", "NoSuchGate", "hub", "--context", "hub")
@@ -394,9 +389,9 @@ func agentFaults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) 
 	mended(t, "OCM0402", check...)
 	require.Eventually(t, func() bool {
 		return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending")
-	}, time.Minute, 500*time.Millisecond, "the agent does not ask")
+	}, patience, 500*time.Millisecond, "the agent does not ask")
 	mended(t, "OCM0404", check...)
-	require.Eventually(t, func() bool { return len(looked(t, check...)) == 0 }, time.Minute, 500*time.Millisecond)
+	require.Eventually(t, func() bool { return len(looked(t, check...)) == 0 }, patience, 500*time.Millisecond)
 
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"hubApiServerHostAlias":{"ip":"10.0.0.1","hostname":"hub.example.com"}}}`)
 	told(t, "OCM0403", "leaves out: hubApiServerHostAlias", check...)

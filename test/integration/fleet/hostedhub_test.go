@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -105,7 +104,7 @@ func (h *hostedHub) delete(t *testing.T, name string) {
 
 func (h *hostedHub) gone(t *testing.T, name string) {
 	t.Helper()
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		_, err := h.hosting.Dynamic(t).Resource(clusterManagers).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}))
@@ -115,7 +114,7 @@ func (h *hostedHub) gone(t *testing.T, name string) {
 func (h *hostedHub) await(t *testing.T, name, kind string, status metav1.ConditionStatus, reason, text string) {
 	t.Helper()
 	var last *metav1.Condition
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), h.hosting.Dynamic(t), clusterManagers, "", name)
 		require.NoError(t, err)
 		last = apimeta.FindStatusCondition(cm.Status.Conditions, kind)
@@ -296,7 +295,7 @@ func (h *hostedHub) repairs(t *testing.T) {
 	require.NoError(t, err)
 	// Nobody removes a hub by accident: its process does not obey, and goes on.
 	require.NoError(t, far.Resource(clusterManagers).Delete(ctx, confighub.Name, metav1.DeleteOptions{}))
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		_, err := far.Resource(roles).Get(ctx, "cluster-manager", metav1.GetOptions{})
 		_, err2 := h.kube.CoreV1().Services(h.name).Get(ctx, confighub.WorkService, metav1.GetOptions{})
 		d, err3 := h.kube.AppsV1().Deployments(h.name).Get(ctx, confighub.Name, metav1.GetOptions{})

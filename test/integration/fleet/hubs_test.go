@@ -73,9 +73,9 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	// Both leave at once, and leave nothing.
 	require.Zero(t, run(t, first...).code)
 	require.Zero(t, run(t, "work", "delete", "web", "-c", "edge", "--context", "second", "--yes").code)
-	require.Eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, patience, 100*time.Millisecond)
 	typeLine(t, "kubectl delete klusterlet klusterlet second --timeout 60s --context spoke")
-	require.Eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, time.Minute, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, patience, 200*time.Millisecond)
 }
 
 // ownerOfShared returns the Klusterlet that all objects are labelled with that agents share.
@@ -103,7 +103,7 @@ func steady(t *testing.T, spoke *harness.Cluster) {
 		return d.GetResourceVersion()
 	}
 	at, since := version(), time.Now()
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		if now := version(); now != at {
 			at, since = now, time.Now()
 		}

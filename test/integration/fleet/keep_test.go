@@ -39,7 +39,7 @@ func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
 	require.Eventually(t, func() bool {
 		list, err := records.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
-	}, 60*time.Second, 100*time.Millisecond, "the agent has done all that it does with works that go")
+	}, patience, 100*time.Millisecond, "the agent has done all that it does with works that go")
 	require.Equal(t, before, running(t, spoke))
 }
 

@@ -94,7 +94,7 @@ func (l *lateFaults) requestCertificate(t *testing.T) string {
 // mended runs the fixes that check prints for both.
 func (l *lateFaults) mended(t *testing.T) {
 	t.Logf("the other stories took %s", time.Since(l.planted).Round(time.Second))
-	f := foundWithin(t, 2*time.Minute, "OCM0708", "addon", "hooked", "--context", "hub")
+	f := found(t, "OCM0708", "addon", "hooked", "--context", "hub")
 	require.Contains(t, f.Cause, "its hook has not completed")
 	look, giveUp, both := strings.Cut(f.Fix, "      shows the work of the hook; ")
 	require.True(t, both, f.Fix)
@@ -103,11 +103,11 @@ func (l *lateFaults) mended(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := l.client.Resource(instances).Namespace("cluster1").Get(t.Context(), "hooked", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, time.Minute, 100*time.Millisecond, "%s does not end it", f.Fix)
+	}, patience, 100*time.Millisecond, "%s does not end it", f.Fix)
 	require.Zero(t, run(t, "addon", "delete", "hooked", "--context", "hub", "--yes").code)
 
 	check := []string{"addon", "asks", "--context", "hub"}
-	f = foundWithin(t, 2*time.Minute, "OCM0705", check...)
+	f = found(t, "OCM0705", check...)
 	look, approve, both := strings.Cut(f.Fix, "      and, if it is right, ")
 	require.True(t, both, f.Fix)
 	require.Contains(t, typeLine(t, look), "signerName: example.com/asks")

@@ -40,7 +40,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 
 	stuck := runsOut(t, "", "it does not run: deployment open-cluster-management-agent/klusterlet-agent is scaled to 0", leave...)
 	require.Contains(t, stuck.err, "kubectl ocm unjoin cluster1 --context spoke --hub-context hub --force")
@@ -57,7 +57,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := spoke.Dynamic(t).Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 		return err != nil || len(list.Items) == 0
-	}, 2*time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	require.Zero(t, run(t, append(unjoin, "60s")...).code)
 	asBefore(t, spoke, before, "customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io")
 	require.Contains(t, run(t, append(unjoin, "60s")...).out, "unchanged")

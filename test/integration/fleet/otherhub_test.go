@@ -85,9 +85,9 @@ func handHubOver(t *testing.T, hub *harness.Cluster) {
 				ready, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
 				return ready != 1
 			})
-		}, time.Minute, 100*time.Millisecond, namespace)
+		}, patience, 100*time.Millisecond, namespace)
 	}
-	require.Eventually(t, func() bool { return admitted(t.Context(), hub.Dynamic(t)) == nil }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return admitted(t.Context(), hub.Dynamic(t)) == nil }, patience, 100*time.Millisecond)
 }
 
 func condition(kind, status, reason string) map[string]any {
@@ -99,7 +99,7 @@ func gone(t *testing.T, c *harness.Cluster, kind schema.GroupVersionResource, na
 	require.Eventually(t, func() bool {
 		_, err := c.Dynamic(t).Resource(kind).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 }
 
 // dropOurs deletes what our installer applied and OCM's hub does not have.

@@ -63,7 +63,7 @@ func TestPermissionsThatAClusterDoesNotHaveAreNamed(t *testing.T) {
 		require.Eventually(t, func() bool { // the kind may not be served yet, or its admission not answer
 			_, err := permissions.Create(t.Context(), u, metav1.CreateOptions{})
 			return err == nil
-		}, time.Minute, 200*time.Millisecond, tc.name)
+		}, patience, 200*time.Millisecond, tc.name)
 		_ = found(t, tc.code, check...)
 		for code := range looked(t, check...) {
 			require.NotContains(t, []string{"OCM0311", "OCM0624"}, code, "the work is not told of, too")

@@ -57,7 +57,7 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 		}
 		held = apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionRemovalHeld)
 		return held != nil
-	}, 2*time.Minute, 500*time.Millisecond, "the agent does not report that the hub went back")
+	}, patience, 500*time.Millisecond, "the agent does not report that the hub went back")
 	require.Equal(t, workv1.ReasonHubWentBack, held.Reason)
 	require.Equal(t, before, running(t, spoke))
 
@@ -66,7 +66,7 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	_, line, found := strings.Cut(held.Message, ": kubectl annotate ")
 	require.True(t, found, held.Message)
 	typeLine(t, "kubectl annotate "+line+" --context spoke")
-	require.Eventually(t, func() bool { return len(running(t, spoke)) == 2 }, time.Minute, 500*time.Millisecond)
+	require.Eventually(t, func() bool { return len(running(t, spoke)) == 2 }, patience, 500*time.Millisecond)
 	require.NotContains(t, running(t, spoke), "greeting-b")
 	require.Equal(t, before["greeting-c"], running(t, spoke)["greeting-c"], "the hub knows nothing of its work, and it is kept")
 }

@@ -35,6 +35,10 @@ var (
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
+// patience is how long a test waits for what has to happen. It is far more than a busy machine
+// needs, and costs a passing test nothing.
+const patience = 5 * time.Minute
+
 // said is the output of one run of the program, and its exit code.
 type said struct {
 	code     int
@@ -179,7 +183,7 @@ func isServed(t testing.TB, client dynamic.Interface, definition *unstructured.U
 		}
 		api := client.Resource(schema.GroupVersionResource{Group: group, Version: name, Resource: plural})
 		var err error
-		served := harness.Until(time.Minute, func() bool {
+		served := harness.Until(patience, func() bool {
 			_, err = api.List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err == nil
 		})
@@ -195,7 +199,7 @@ func mayAsk(t testing.TB, client dynamic.Interface, who map[string]any) {
 	maps.Copy(spec, who)
 	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}}
 	reviews := client.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		answer, err := reviews.Create(t.Context(), review.DeepCopy(), metav1.CreateOptions{})
 		require.NoError(t, err)
 		allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")

@@ -93,7 +93,7 @@ func (s *splitHub) fleet(t *testing.T) {
 	require.Zero(t, runWith(t, addOn, "addon", "create", "greeting", "-f", "-", "--registration", "csr", "--context", "hub").code)
 	require.Zero(t, run(t, "addon", "enable", "greeting", "-c", "c1", "--context", "hub").code)
 	for _, name := range []string{"greeting", "by-placement", "by-addon"} {
-		require.True(t, harness.Until(time.Minute, func() bool {
+		require.True(t, harness.Until(patience, func() bool {
 			_, err := s.c1.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
 			return err == nil
 		}), name)
@@ -117,7 +117,7 @@ func (s *splitHub) manager(t *testing.T, body string) {
 	api := s.hub.Dynamic(t).Resource(clusterManagers)
 	changed, err := api.Patch(t.Context(), "cluster-manager", types.MergePatchType, []byte(body), metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), s.hub.Dynamic(t), clusterManagers, "", "cluster-manager")
 		return err == nil && cm.Status.ObservedGeneration >= changed.GetGeneration()
 	}))
@@ -149,12 +149,12 @@ func (s *splitHub) gates(t *testing.T) {
 	related := len(s.status(t).RelatedResources)
 	s.manager(t, `{"spec":{`+gate("workConfiguration", "ManifestWorkReplicaSet", "Disable")+`,`+gate("addOnManagerConfiguration", "AddonManagement", "Disable")+
 		`,`+gate("placementConfiguration", "PlacementDebugServer", "Enable")+`}}`)
-	require.True(t, harness.Until(time.Minute, has(false, false, true)))
-	require.True(t, harness.Until(time.Minute, func() bool { return len(s.status(t).RelatedResources) < related }))
+	require.True(t, harness.Until(patience, has(false, false, true)))
+	require.True(t, harness.Until(patience, func() bool { return len(s.status(t).RelatedResources) < related }))
 	s.manager(t, `{"spec":{`+gate("workConfiguration", "ManifestWorkReplicaSet", "Enable")+`,`+gate("addOnManagerConfiguration", "AddonManagement", "Enable")+
 		`,`+gate("placementConfiguration", "PlacementDebugServer", "Disable")+`}}`)
-	require.True(t, harness.Until(time.Minute, has(true, true, false)))
-	require.True(t, harness.Until(time.Minute, func() bool { return len(s.status(t).RelatedResources) == related }))
+	require.True(t, harness.Until(patience, has(true, true, false)))
+	require.True(t, harness.Until(patience, func() bool { return len(s.status(t).RelatedResources) == related }))
 }
 
 // policies switches the gate NetworkPolicies, and edits and deletes what belongs to it.
@@ -183,7 +183,7 @@ func (s *splitHub) policies(t *testing.T) {
 	}
 	gate("Enable")
 	const all = "allow-egress allow-hub-ingress allow-intra-namespace allow-prometheus-ingress default-deny-all"
-	require.True(t, harness.Until(time.Minute, func() bool { return names() == all && related() == 5 }))
+	require.True(t, harness.Until(patience, func() bool { return names() == all && related() == 5 }))
 	require.True(t, apimeta.IsStatusConditionTrue(s.status(t).Conditions, operatorv1.ConditionValidFeatureGates))
 	// The API server of the playground does not publish its address.
 	endpoints := s.kube.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
@@ -198,20 +198,20 @@ func (s *splitHub) policies(t *testing.T) {
 		Endpoints: []discoveryv1.Endpoint{},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.True(t, harness.Until(time.Minute, opens))
+	require.True(t, harness.Until(patience, opens))
 	require.NoError(t, endpoints.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))
-	require.True(t, harness.Until(time.Minute, func() bool { return !opens() }))
+	require.True(t, harness.Until(patience, func() bool { return !opens() }))
 	_, err = api.Patch(ctx, "default-deny-all", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{FieldManager: "stranger"})
 	require.NoError(t, err)
 	require.NoError(t, api.Delete(ctx, "allow-egress", metav1.DeleteOptions{}))
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		denied, err := api.Get(ctx, "default-deny-all", metav1.GetOptions{})
 		return err == nil && len(denied.Spec.Ingress) == 0 && names() == all
 	}))
 	gate("Disable")
-	require.True(t, harness.Until(time.Minute, func() bool { return names() == "" && related() == 0 }))
+	require.True(t, harness.Until(patience, func() bool { return names() == "" && related() == 0 }))
 	gate("Enable") // they go with the layout
-	require.True(t, harness.Until(time.Minute, func() bool { return names() == all }))
+	require.True(t, harness.Until(patience, func() bool { return names() == all }))
 }
 
 func (s *splitHub) status(t *testing.T) operatorv1.ClusterManagerStatus {
@@ -232,19 +232,19 @@ func (s *splitHub) drift(t *testing.T) {
 	} {
 		_, err := deployments.Patch(ctx, name, types.StrategicMergePatchType, []byte(edit), metav1.PatchOptions{FieldManager: "stranger"})
 		require.NoError(t, err)
-		require.True(t, harness.Until(time.Minute, func() bool {
+		require.True(t, harness.Until(patience, func() bool {
 			d, err := deployments.Get(ctx, name, metav1.GetOptions{})
 			return err == nil && *d.Spec.Replicas == 1 && d.Spec.Template.Spec.Containers[0].Args[1] == "work"
 		}), edit)
 	}
 	require.NoError(t, s.kube.CoreV1().Services(operatorv1.NamespaceHub).Delete(ctx, name, metav1.DeleteOptions{}))
 	require.NoError(t, deployments.Delete(ctx, "cluster-manager-placement-controller", metav1.DeleteOptions{}))
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		_, err := s.kube.CoreV1().Services(operatorv1.NamespaceHub).Get(ctx, name, metav1.GetOptions{})
 		d, gone := deployments.Get(ctx, "cluster-manager-placement-controller", metav1.GetOptions{})
 		return err == nil && gone == nil && d.Status.AvailableReplicas == 1
 	}))
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		c := s.status(t).Conditions
 		return apimeta.IsStatusConditionFalse(c, operatorv1.ConditionProgressing) && apimeta.IsStatusConditionFalse(c, operatorv1.ConditionHubPlacementDegraded)
 	}))
@@ -277,22 +277,22 @@ func (s *splitHub) fields(t *testing.T) {
 			return len(list.Items) == 7
 		}
 	}
-	require.True(t, harness.Until(time.Minute, rendered(map[string]string{"no": "node"}, "example.com/placement:1")), "%v", &last)
+	require.True(t, harness.Until(patience, rendered(map[string]string{"no": "node"}, "example.com/placement:1")), "%v", &last)
 	var copied *corev1.Secret
-	harness.Until(time.Minute, func() bool {
+	harness.Until(patience, func() bool {
 		copied, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
 		return err == nil
 	})
 	require.NoError(t, err, "the pull secret is not copied")
 	require.Equal(t, pull.Data, copied.Data)
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, func() bool {
 		c := apimeta.FindStatusCondition(s.status(t).Conditions, operatorv1.ConditionProgressing)
 		return c.Reason == operatorv1.ReasonClusterManagerDeploymentRolling
 	}))
 	require.NoError(t, s.kube.CoreV1().Secrets(operatorv1.NamespaceOperator).Delete(ctx, pull.Name, metav1.DeleteOptions{}))
 	s.manager(t, `{"spec":{"nodePlacement":null,"placementImagePullSpec":"quay.io/open-cluster-management/placement:v9","resourceRequirement":null}}`)
-	require.True(t, harness.Until(time.Minute, rendered(nil, "ghcr.io/kubectl-ocm/ocm-hub:v0.0.0-dev")), "%v", &last)
-	require.True(t, harness.Until(time.Minute, func() bool {
+	require.True(t, harness.Until(patience, rendered(nil, "ghcr.io/kubectl-ocm/ocm-hub:v0.0.0-dev")), "%v", &last)
+	require.True(t, harness.Until(patience, func() bool {
 		_, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}), "the copy of the pull secret stays: %v", &err)
@@ -329,7 +329,7 @@ func (s *splitHub) switched(t *testing.T) {
 		split := layout == "split"
 		require.Equal(t, split, len(s.components(t)) > 0)
 		var gone map[string]bool
-		require.True(t, harness.Until(time.Minute, func() bool {
+		require.True(t, harness.Until(patience, func() bool {
 			gone = s.goneOfLayout(t)
 			return maps.Equal(gone, map[string]bool{"account": !split, "role": !split, "operator": !split, "policy": !split, "policy of the one process": split})
 		}), "%s: %v", layout, &gone)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +94,7 @@ func (s *splitHub) limits(t *testing.T) {
 	args := func(want ...string) {
 		t.Helper()
 		last := ""
-		require.True(t, harness.Until(time.Minute, func() bool {
+		require.True(t, harness.Until(patience, func() bool {
 			list, err := s.kube.AppsV1().Deployments(operatorv1.NamespaceHub).List(ctx, metav1.ListOptions{})
 			require.NoError(t, err)
 			for i := range list.Items {
@@ -115,7 +114,7 @@ func (s *splitHub) limits(t *testing.T) {
 	applied := func(status metav1.ConditionStatus, message string) {
 		t.Helper()
 		last := &metav1.Condition{}
-		require.True(t, harness.Until(time.Minute, func() bool {
+		require.True(t, harness.Until(patience, func() bool {
 			last = apimeta.FindStatusCondition(s.status(t).Conditions, operatorv1.ConditionApplied)
 			return last.Status == status && strings.Contains(last.Message, message)
 		}), "%+v", &last)

@@ -133,7 +133,7 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		said := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out
 		return strings.Contains(said, "the agent is joined as cluster1 and keeps that name") && strings.Contains(said, "nodePlacement (the Deployment of the agent")
-	}, time.Minute, time.Second)
+	}, patience, time.Second)
 	require.Equal(t, 6, run(t, "join", "cluster2", "--context", "spoke", "--hub-context", "hub").code)
 
 	back := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--rejoin", "--timeout", "90s")
@@ -209,20 +209,20 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 		require.Eventually(
 			t,
 			func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") },
-			time.Minute, time.Second, "the agent does not ask",
+			patience, time.Second, "the agent does not ask",
 		)
 		require.Eventually(t, func() bool {
 			unwell := run(t, "check", "--context", "hub").out
 			return strings.Contains(unwell, "its agent asks for a new certificate and waits for an answer") &&
 				strings.Contains(unwell, "kubectl ocm accept cluster1 --context hub")
-		}, time.Minute, time.Second, "check does not tell that the agent asks")
+		}, patience, time.Second, "check does not tell that the agent asks")
 		require.Zero(t, run(t, strings.Fields(words)...).code, words)
 		// As long as it has the key, it restores a lost certificate on its own.
 		require.Eventually(t, func() bool {
 			_, err := agentSecrets.Get(t.Context(), "hub-kubeconfig-secret", metav1.GetOptions{})
 			_, asking := agentSecrets.Get(t.Context(), "hub-kubeconfig-pending", metav1.GetOptions{})
 			return err == nil && apierrors.IsNotFound(asking)
-		}, time.Minute, time.Second, "it has no certificate after %s", words)
+		}, patience, time.Second, "it has no certificate after %s", words)
 	}
 }
 
@@ -265,7 +265,7 @@ func sets(t *testing.T) {
 func well(t *testing.T, words ...string) said {
 	t.Helper()
 	var got said
-	ended := harness.Until(2*time.Minute, func() bool {
+	ended := harness.Until(patience, func() bool {
 		got = run(t, append([]string{"check"}, words...)...)
 		return got.code == 0
 	})
@@ -289,7 +289,7 @@ func asBefore(t *testing.T, c *harness.Cluster, before map[string]bool, except .
 func becomes(t *testing.T, c *harness.Cluster, want map[string]bool, except ...string) {
 	t.Helper()
 	var have map[string]bool
-	harness.Until(time.Minute, func() bool {
+	harness.Until(patience, func() bool {
 		have = inventory(t, c)
 		for _, name := range except {
 			delete(have, name)

@@ -71,7 +71,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		_, err := there.Resource(configMaps).Namespace("default").Get(t.Context(), "shared", metav1.GetOptions{})
 		return err == nil
-	}, time.Minute, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	for code, text := range brokenWorks {
 		plant(strings.ToLower(code), text)
 	}
@@ -80,7 +80,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Eventually(t, func() bool {
 		all = looked(t, args...)
 		return len(all) == len(brokenWorks)
-	}, time.Minute, 500*time.Millisecond, "%v", &all)
+	}, patience, 500*time.Millisecond, "%v", &all)
 	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
 	for code, want := range map[string][2]string{
 		"OCM0311": {"0 of 1 objects are healthy", `failed calling webhook "closed.example.com"`},
@@ -114,7 +114,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 			}
 		}
 		return len(all) == 5
-	}, 90*time.Second, 500*time.Millisecond, "%v", &all)
+	}, patience, 500*time.Millisecond, "%v", &all)
 	for _, name := range append(workNames(), "base") {
 		require.Zero(t, run(t, "work", "delete", name, "-c", "cluster1", "--context", "hub", "--yes", "--wait=false").code)
 	}
@@ -123,7 +123,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	typeLine(t, "kubectl delete namespace nosuch strict --wait=false --context spoke")
 	typeLine(t, "kubectl delete validatingwebhookconfiguration closed --context spoke")
 	typeLine(t, "kubectl delete configmap contested long --ignore-not-found --context spoke")
-	require.Eventually(t, func() bool { return len(looked(t, args...)) == 0 }, time.Minute, 500*time.Millisecond)
+	require.Eventually(t, func() bool { return len(looked(t, args...)) == 0 }, patience, 500*time.Millisecond)
 }
 
 // workNames are the names of the broken works.
