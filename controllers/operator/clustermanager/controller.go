@@ -188,18 +188,21 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if c.config.Hosted {
 		cm.DeletionTimestamp = nil
 	}
+	if cm.DeletionTimestamp != nil {
+		return c.remove(ctx, cm)
+	}
 	needed := slices.Concat(c.leading.list(), c.collections.list())
 	wait, problem := c.unread.look(slices.Concat(needed, c.assembly.inputs, c.kept.list()), c.config.Clock.Now())
 	switch {
 	case !isRead(needed):
 		return c.fail(ctx, cm, problem, reconcile.Result{RequeueAfter: readCheck})
-	case live.blank && cm.DeletionTimestamp == nil:
+	case live.blank:
 		return c.fail(ctx, cm, errors.New(live.problem), reconcile.Result{})
 	case live.problem != "":
 		problem = errors.Join(errors.New(live.problem), problem)
 	}
 	state, err := c.gather(ctx, cm)
-	if err != nil && cm.DeletionTimestamp == nil {
+	if err != nil {
 		_, told := c.fail(ctx, cm, err, reconcile.Result{})
 		return reconcile.Result{}, errors.Join(err, told)
 	}
@@ -210,8 +213,17 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	} else {
 		c.config.Loops.Stop()
 	}
-	result, execErr := c.exec.Execute(ctx, cm, decision.Plan)
-	return result.Sooner(reconcile.Result{RequeueAfter: wait}), errors.Join(err, execErr)
+	result, err := c.exec.Execute(ctx, cm, decision.Plan)
+	return result.Sooner(reconcile.Result{RequeueAfter: wait}), err
+}
+
+// remove continues the removal of the hub. It does not wait for the caches: the right to read the
+// hub's namespace goes with the namespace, and a process that starts after that has to finish the
+// removal all the same.
+func (c *Controller) remove(ctx context.Context, cm *operatorv1.ClusterManager) (reconcile.Result, error) {
+	state, err := c.gather(ctx, cm)
+	result, execErr := c.exec.Execute(ctx, cm, Decide(state).Plan)
+	return result, errors.Join(err, execErr)
 }
 
 // fail tells why nothing can be done; what runs goes on. Without a problem it writes nothing.

@@ -176,7 +176,10 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		require.ErrorIs(t, err, faults.ErrStopped, "after %d writes", writes)
 		again, err := dynamic.NewForConfig(cfg)
 		require.NoError(t, err)
-		require.NoError(t, teardown.AgentItself(t.Context(), again, k, operatorv1.NamespaceAgent), "after %d writes", writes)
+		// Its rights go with its namespace, perhaps before it runs again: then nothing is left for it to do.
+		if err := teardown.AgentItself(t.Context(), again, k, operatorv1.NamespaceAgent); !apierrors.IsForbidden(err) {
+			require.NoError(t, err, "after %d writes", writes)
+		}
 		s.awaitGone(t)
 		_, err = s.client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err))

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -197,11 +198,28 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 	lives = 0
 	for ; !s.absent(t); lives++ {
 		require.Less(t, lives, enough, "the end does not converge")
+		if lives == 1 {
+			s.blind(t, config)
+		}
 		mortal, process := faults.StopAfter(config, 1)
 		life(t, mortal, process.Died(), func() bool { return s.absent(t) })
 	}
 	t.Logf("the hub was gone after %d lives of one write", lives)
 	s.leftovers(t, []string{hub.CRD})
+}
+
+// blind takes the right to read the hub's namespace from the operator, as the end of that namespace
+// does at a time that nobody chooses.
+func (s *scene) blind(t *testing.T, operator *rest.Config) {
+	t.Helper()
+	err := s.kube.RbacV1().RoleBindings(hub.ComponentNamespace).Delete(t.Context(), hub.ComponentsRole, metav1.DeleteOptions{})
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(operator)
+	require.NoError(t, err)
+	soon(t, func() bool {
+		_, err := client.CoreV1().Secrets(hub.ComponentNamespace).List(t.Context(), metav1.ListOptions{})
+		return apierrors.IsForbidden(err)
+	}, "the operator can still read the hub's namespace")
 }
 
 // TestARemovalWithoutTheProcessMayDieAfterEveryWrite removes a hub with a cluster, whose

@@ -128,14 +128,14 @@ func TestRenewalsAreSeenSoonAfterAnOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- arrivals.Run(ctx, config) }()
-	for range 5 { // from here on the default of client-go pauses for 12 to 25 s
+	for range 7 { // from here on the default of client-go pauses for 30 to 60 s, and this hub for 8 at most
 		<-failed
 	}
 	line.Fail(nil)
 	a.renew(t, "outage", 0)
 	select {
 	case <-seen:
-	case <-time.After(10 * time.Second):
+	case <-time.After(25 * time.Second):
 		require.Fail(t, "the renewal is not seen")
 	}
 	cancel()

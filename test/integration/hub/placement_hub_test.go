@@ -125,6 +125,7 @@ func TestAFrozenPlacementIsLeftAlone(t *testing.T) {
 	f.awaitGroups(t, "p", "0: pfrozen-0")
 	f.merge(t, "placement", "p", `{"metadata":{"annotations":{"cluster.open-cluster-management.io/experimental-scheduling-disable":"true"}}}`)
 	f.place(t, "q", `{}`)
+	f.awaitGroups(t, "q", "0: pfrozen-0") // the hub sees this placement after the change of the other
 	f.join(t, "pfrozen-1", nil)
 	f.awaitGroups(t, "q", "0: pfrozen-0 pfrozen-1")
 	require.Equal(t, []string{"0: pfrozen-0"}, f.groups(t, "p"), "what the other has, this one has not")
