@@ -263,6 +263,10 @@ perf-hosting: control-plane ## Measure the operator of a hundred hosted agents (
 perf-accounts: control-plane ## Count what a thousand ManagedServiceAccounts of one cluster cost (minutes; ARGS=-short: a hundred)
 	go test -tags perf -count=1 -v -timeout 30m -run '^TestAThousandAccountsOfAClusterStayWithinTheirBudgets$$' $(ARGS) ./test/integration/serviceaccount
 
+.PHONY: perf-tunnels
+perf-tunnels: control-plane ## Measure the hub with four thousand idle tunnels (minutes; ARGS=-short: five hundred)
+	go test -tags perf -count=1 -v -timeout 30m -run '^TestIdleTunnelsOfALargeFleet$$' $(ARGS) ./test/integration/proxy
+
 # The fleet of "make scale": how many clusters, how long it is observed at rest, how long the hub
 # is away, and where the report goes. SEED determines what differs between the clusters.
 CLUSTERS ?= 1000

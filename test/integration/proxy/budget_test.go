@@ -34,6 +34,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 // The network between the managed clusters and all else: as between two regions of a continent.
@@ -151,6 +152,26 @@ func (s *scene) budgetAgent(t *testing.T, b *budget.File) {
 // budgetTunnels measures what tunnels add to a hub's process.
 func (s *scene) budgetTunnels(t *testing.T, b *budget.File) {
 	count := budget.Sized(1000, 300)
+	grown := s.idle(t, count)
+	b.Count("tunnel", float64(grown)/float64(count)/(1<<10))
+	if !testing.Short() {
+		b.Bytes("thousandTunnels", grown)
+	}
+}
+
+// TestIdleTunnelsOfALargeFleet measures what they add to a hub's process ("make perf-tunnels").
+func TestIdleTunnelsOfALargeFleet(t *testing.T) {
+	b := budget.Open(t, "../../perf/tunnels.yaml")
+	count := budget.Sized(4000, 500)
+	grown := start(t).idle(t, count)
+	b.Count("tunnel", float64(grown)/float64(count)/(1<<10))
+	b.Complete()
+}
+
+// idle opens tunnels to a hub's process, sends a request through each, and returns by how much the
+// private memory of that process grew.
+func (s *scene) idle(t *testing.T, count int) (grown int64) {
+	t.Helper()
 	names := make([]string, count)
 	for i := range names {
 		names[i] = fmt.Sprintf("many-%d", i)
@@ -162,7 +183,7 @@ func (s *scene) budgetTunnels(t *testing.T, b *budget.File) {
 	require.NoError(t, err)
 	s.register(t, port)
 	t.Cleanup(func() { s.register(t, s.port) })
-	before := e.rested(t)
+	before, server := e.rested(t), s.apiServer(t)
 	began := time.Now()
 	each(t, names, func(name string) {
 		hold(t, s.link(t, name, "one"), proxyagent.Config{Spoke: s.asAgent, Cluster: name, Clock: clock.RealClock{}, Log: logr.Discard()})
@@ -177,12 +198,16 @@ func (s *scene) budgetTunnels(t *testing.T, b *budget.File) {
 		})
 	})
 	t.Logf("%d tunnels after %s", count, time.Since(began).Round(time.Millisecond))
-	grown := e.rested(t).Anon - before.Anon
-	t.Logf("%d tunnels: %s", count, memory.MiB(grown))
-	b.Count("tunnel", float64(grown)/float64(count)/(1<<10))
-	if !testing.Short() {
-		b.Bytes("thousandTunnels", grown)
-	}
+	grown = e.rested(t).Anon - before.Anon
+	t.Logf("%d tunnels: %s; kube-apiserver: %s before, %s after", count, memory.MiB(grown), server, s.apiServer(t))
+	return grown
+}
+
+// apiServer returns the memory of the hub's API server, which collects its garbage when it likes.
+func (s *scene) apiServer(t *testing.T) memory.Usage {
+	t.Helper()
+	state, _ := playground.Inspect(s.hub.Playground.Dir)
+	return budget.MemoryOf(t, state.PID(s.hub.Playground.Dir, playground.APIServer))
 }
 
 // each calls do for all names, several at a time.
