@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
 	edge := harness.FreshWithNode(t, "edge", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, edge)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterProxy=true", "--timeout", "90s").code)
 	before, there := inventory(t, hub), inventory(t, edge)
 	hostedRefused(t, hub, edge)
 	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) }, patience, 100*time.Millisecond, "a refusal writes nothing")
@@ -80,6 +81,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	greet()
 	require.Len(t, running(t, edge), 1)
 	require.Empty(t, running(t, hub))
+	leadsThere(t, hub, edge)
 	held := run(t, "unjoin", "edge", "--context", "hub", "--yes")
 	require.Equal(t, 6, held.code)
 	require.Contains(t, held.err, "1 work is applied")
@@ -91,6 +93,32 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) && maps.Equal(there, inventory(t, edge)) }, patience, 200*time.Millisecond,
 		"the operator goes with the last agent")
 	require.Zero(t, run(t, "hub", "status", "--context", "hub").code)
+}
+
+// leadsThere has the agent open a tunnel: it leads to the cluster that the agent manages, not to the one that it runs on, and the
+// agent acts for users with the rights that it has there.
+func leadsThere(t *testing.T, hub, edge *harness.Cluster) {
+	t.Helper()
+	require.Zero(t, run(t, hostedJoin(edge.Kubeconfig, "--feature-gates", "ClusterProxy=true", "--timeout", "120s")...).code)
+	binaries, err := harness.Binaries(t.Context())
+	require.NoError(t, err)
+	r := &reachable{hub: hub, kubectl: binaries.Kubectl, memory: t.TempDir()}
+	grant := []string{"create", "clusterrolebinding", "views", "--clusterrole=view", "--user=kubernetes-admin", "--context", "edge"}
+	require.Contains(t, r.direct(t, grant...), "created")
+	own := func(c *harness.Cluster) string {
+		u, err := c.Dynamic(t).Resource(namespaces).Get(t.Context(), "kube-system", metav1.GetOptions{})
+		require.NoError(t, err)
+		return string(u.GetUID())
+	}
+	require.NotEqual(t, own(hub), own(edge))
+	ask := []string{"kubectl", "-c", "edge", "--context", "hub", "--", "get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"}
+	until(t, func() error { // the agent has started with the gate, and the right counts
+		if got := r.runs(t, "", ask...); got.code != 0 || got.out != own(edge) {
+			return fmt.Errorf("exit %d, %s, not %s\n%s", got.code, got.out, own(edge), got.err)
+		}
+		return nil
+	})
+	require.Contains(t, r.direct(t, "delete", "clusterrolebinding", "views", "--context", "edge"), "deleted")
 }
 
 // besideOperator joins the hosting cluster itself: the operator that is there runs the agent, and
