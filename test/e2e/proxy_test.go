@@ -8,11 +8,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -23,18 +25,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/terminal"
+	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
-// TestPodsAreReachedThroughTheHub runs a pod on a cluster and uses it with kubectl through the hub: logs, commands and
-// forwarded ports.
+// TestPodsAreReachedThroughTheHub runs pods on a cluster and uses them with kubectl through the hub: logs, commands,
+// forwarded ports, files and terminals.
 func TestPodsAreReachedThroughTheHub(t *testing.T) {
-	f := startFleet(t, "c1")
+	f := startFleetWith(t, []string{"tar"}, "c1")
 	f.ocm(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterProxy=true", "--timeout", "3m")
 	f.ocm(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--feature-gates", "ClusterProxy=true", "--timeout", "3m")
 	manifests, err := filepath.Abs(filepath.Join(root, "examples/webdemo/manifests.yaml"))
 	require.NoError(t, err)
 	kubectl(t, f.on("c1"), "apply", "-f", manifests)
+	box := filepath.Join(t.TempDir(), "box.yaml")
+	require.NoError(t, os.WriteFile(box, fmt.Appendf(nil, boxPod, oci.DefaultRepository+"/tar:"+version(t)), 0o600))
+	kubectl(t, f.on("c1"), "apply", "-f", box)
 	kubectl(t, f.on("c1"), "wait", "--for=condition=Available", "deployment/webdemo", "--timeout=180s")
+	kubectl(t, f.on("c1"), "wait", "--for=condition=Ready", "pod/box", "--timeout=180s")
 	r := &reached{fleet: f}
 	eventually(t, func() error {
 		if got := r.proxy(t, "", "health", "--context", "hub"); got.code != 0 {
@@ -48,9 +56,34 @@ func TestPodsAreReachedThroughTheHub(t *testing.T) {
 	t.Run("logs are read and followed", r.testLogs)
 	t.Run("commands run, and their exit code and input arrive", r.testExec)
 	t.Run("ports are forwarded", r.testForward)
+	t.Run("a running program is attached to", r.testAttach)
+	for name, sockets := range map[string]string{"WebSocket": "true", "SPDY": "false"} {
+		r.sockets = sockets
+		t.Run("files are copied both ways by "+name, r.testCopy)
+		t.Run("a terminal is resized by "+name, r.testTerminal)
+	}
 }
 
-type reached struct{ *fleet }
+// boxPod runs test/e2e/tar, with a folder for files.
+const boxPod = `apiVersion: v1
+kind: Pod
+metadata: {name: box}
+spec:
+  automountServiceAccountToken: false
+  containers:
+  - name: box
+    image: %s
+    args: [repeat]
+    stdin: true
+    volumeMounts: [{name: data, mountPath: /data}]
+  volumes: [{name: data, emptyDir: {}}]
+`
+
+type reached struct {
+	*fleet
+	// sockets is whether kubectl uses WebSockets: true, false, or empty for its default.
+	sockets string
+}
 
 // prepare returns a command of the plugin with kubectl on its PATH.
 func (r *reached) prepare(t *testing.T, words ...string) *exec.Cmd {
@@ -59,6 +92,9 @@ func (r *reached) prepare(t *testing.T, words ...string) *exec.Cmd {
 	require.NoError(t, err)
 	cmd := r.command(t, plugin(t), append([]string{"proxy"}, words...)...)
 	cmd.Env[0] = "PATH=" + filepath.Dir(binaries.Kubectl) + ":/usr/bin:/bin"
+	if r.sockets != "" {
+		cmd.Env = append(cmd.Env, "KUBECTL_REMOTE_COMMAND_WEBSOCKETS="+r.sockets)
+	}
 	return cmd
 }
 
@@ -129,4 +165,63 @@ func (r *reached) testForward(t *testing.T) {
 	require.Contains(t, string(page), "<h1>Declared once on the hub</h1>", fmt.Sprint(answer.Status))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, <-ended, "kubectl is ended by the signal")
+}
+
+// testAttach types a line, which the program in the pod repeats.
+func (r *reached) testAttach(t *testing.T) {
+	cmd := r.prepare(t, r.through("attach", "-i", "box")...)
+	shown := &screen{}
+	cmd.Stdout = shown
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- r.hub.Run(cmd) }()
+	_, err = io.WriteString(in, "are you there?\n")
+	require.NoError(t, err)
+	shows(t, shown, "are you there?\n")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, <-ended, "kubectl is ended by the signal")
+}
+
+// shows waits until a text is on a screen.
+func shows(t *testing.T, s *screen, text string) {
+	t.Helper()
+	eventually(t, func() error {
+		if got := s.String(); !strings.Contains(got, text) {
+			return fmt.Errorf("%q does not show %q", got, text)
+		}
+		return nil
+	})
+}
+
+// testCopy copies a file to the pod and back that is larger than what a stream holds.
+func (r *reached) testCopy(t *testing.T) {
+	content := make([]byte, 3<<20+1)
+	_, _ = rand.Read(content) // never fails
+	here, back := filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "back")
+	require.NoError(t, os.WriteFile(here, content, 0o600))
+	there := "default/box:/data/by-" + r.sockets
+	require.Zero(t, r.proxy(t, "", r.through("cp", here, there)...).code)
+	require.Zero(t, r.proxy(t, "", r.through("cp", there, back)...).code)
+	got, err := os.ReadFile(back)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(content, got), "%d bytes came back of %d", len(got), len(content))
+}
+
+// testTerminal changes the size of a terminal in which a program of the pod runs.
+func (r *reached) testTerminal(t *testing.T) {
+	own, shown := terminal.Open(t, 33, 99), &screen{}
+	cmd := r.prepare(t, r.through("exec", "-it", "box", "--", "tar", "terminal")...)
+	own.Give(cmd)
+	go func() { _, _ = io.Copy(shown, own) }() // until the terminal is closed
+	ended := make(chan error, 1)
+	go func() { ended <- r.hub.Run(cmd) }()
+	shows(t, shown, "size 33 99\r\n")
+	own.Resize(t, 44, 111)
+	shows(t, shown, "size 44 111\r\n")
+	_, err := own.WriteString("\n")
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, <-ended, &exit)
+	require.Equal(t, 5, exit.ExitCode(), shown)
 }

@@ -33,13 +33,14 @@ const (
 // root is the folder of the module, relative to this package.
 const root = "../.."
 
-// programs maps the images of the project to the main packages in them.
+// programs maps the images of the project, and that of the tests, to the main packages in them.
 var programs = map[string]string{
 	"ocm-hub":                "./controllers/ocm-hub",
 	"ocm-agent":              "./controllers/ocm-agent",
 	"webdemo":                "./examples/webdemo",
 	"helloworld-addon":       "./examples/helloworld-addon",
 	"managed-serviceaccount": "./controllers/managed-serviceaccount",
+	"tar":                    "./test/e2e/tar",
 }
 
 // built holds what tests have built: archives of images, and the plugin. Each is built
