@@ -206,7 +206,8 @@ func (s *scene) idle(t *testing.T, count int) (grown int64) {
 // apiServer returns the memory of the hub's API server, which collects its garbage when it likes.
 func (s *scene) apiServer(t *testing.T) memory.Usage {
 	t.Helper()
-	state, _ := playground.Inspect(s.hub.Playground.Dir)
+	state, err := playground.Inspect(s.hub.Playground.Dir)
+	require.NoError(t, err)
 	return budget.MemoryOf(t, state.PID(s.hub.Playground.Dir, playground.APIServer))
 }
 
