@@ -159,8 +159,9 @@ func TestHubThatDoesNotKnowTheCertificateIsTold(t *testing.T) {
 	require.Len(t, h.requestsOf(t, "unknown"), 1, "nothing is asked for after a moment")
 
 	// It stays so: the agent asks for another certificate with its bootstrap kubeconfig.
+	before := h.known(t, "unknown")
 	harm()
-	next := h.awaitRequest(t, "unknown", h.known(t, "unknown")...)
+	next := h.awaitRequest(t, "unknown", before...)
 	checkRequest(t, next, "unknown", string(kept["agent-name"]))
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigError", "the hub does not know the certificate any more")
 	h.approve(t, next.GetName())
