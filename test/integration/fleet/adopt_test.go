@@ -76,6 +76,7 @@ func TestAClusterIsAdopted(t *testing.T) {
 	}
 	require.EqualValues(t, 1, wanted(), "a plan stops nothing")
 
+	leases := watchRenewals(t, hub, "cluster1")
 	require.Contains(t, typeLine(t, move), "joined hub hub (configured)")
 	require.Zero(t, wanted())
 	agents, err := spoke.Dynamic(t).Resource(deployments).Namespace(agentSpace).List(t.Context(), metav1.ListOptions{})
@@ -90,6 +91,7 @@ func TestAClusterIsAdopted(t *testing.T) {
 	require.Equal(t, objects, running(t, spoke))
 	require.Equal(t, records, uids(t, spoke, workRecord))
 	greet("from our agent")
+	leases.noneMissed(t, true)
 	well(t, "spoke", "--context", "spoke", "--hub-context", "hub")
 	require.Contains(t, run(t, append(join, "--adopt")...).out, "unchanged")
 

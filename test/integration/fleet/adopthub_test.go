@@ -52,7 +52,7 @@ func TestAHubIsAdoptedAndGivenBack(t *testing.T) {
 	before := contents(t, onHub)
 	instances := map[string]map[string]string{"clusters": uids(t, onHub, clusters), "works": uids(t, onHub, works), "requests": uids(t, onHub, requests),
 		"objects": running(t, spoke), "records": uids(t, spoke, workRecord), "managers": uids(t, onHub, managers), "accounts": bootstrapAccount(t, onHub)}
-	notice := watchHub(t, onHub)
+	notice, leases := watchHub(t, onHub), watchRenewals(t, onHub, "cluster1")
 
 	refused := run(t, "hub", "init", "--context", "hub")
 	require.Equal(t, 6, refused.code)
@@ -91,6 +91,7 @@ func TestAHubIsAdoptedAndGivenBack(t *testing.T) {
 	typeLine(t, back)
 	kept()
 	sameContents(t, before, contents(t, onHub))
+	leases.noneMissed(t, false)
 	notice.end()
 	require.Empty(t, notice.lost, "the cluster was not available")
 }

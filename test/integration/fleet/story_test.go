@@ -63,7 +63,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, run(t, "accept", "cluster1", "--context", "hub").out, "unchanged")
 	require.Contains(t, run(t, "cluster", "list", "--context", "hub", "-l", "env=prod").out, "Available")
 	recovers(t, hub, spoke, elsewhere)
-	moves(t, spoke)
+	moves(t, hub, spoke)
 	sets(t)
 	whole := well(t, "--context", "hub")
 	require.Contains(t, whole.out, "1 of 1 available")
@@ -155,8 +155,9 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
 }
 
-// moves moves the agent to another release as the guide says, and does not move it back.
-func moves(t *testing.T, spoke *harness.Cluster) {
+// moves moves the agent to another release as the guide says, without a missed lease, and does not move
+// it back.
+func moves(t *testing.T, hub, spoke *harness.Cluster) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/guides/upgrade.md")
 	require.NoError(t, err)
@@ -179,7 +180,9 @@ func moves(t *testing.T, spoke *harness.Cluster) {
 	identity, declared := uids(t, spoke, secrets), uids(t, spoke, klusterlets)
 	require.Zero(t, run(t, lines[0]...).code)
 	require.Equal(t, before, image(), "a dry run changes nothing")
+	leases := watchRenewals(t, hub, "cluster1")
 	require.Contains(t, run(t, lines[1]...).out, "to v0.2.0 (configured)")
+	leases.noneMissed(t, true)
 	require.Equal(t, strings.Split(before, ":v")[0]+":v0.2.0", image())
 	require.Contains(t, run(t, lines[1]...).out, "from v0.2.0 to v0.2.0 (unchanged)")
 	require.Equal(t, identity, uids(t, spoke, secrets))
