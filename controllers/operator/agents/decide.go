@@ -130,7 +130,6 @@ func (s State) decide() Plan {
 	asked.Invalid = cmp.Or(asked.Invalid, s.misplaced())
 	limits, problem := s.limits()
 	asked.Invalid = cmp.Or(asked.Invalid, problem)
-	policies := s.servePolicies(&asked)
 	addUnsupported(&asked, s.Klusterlet.Spec)
 	s.Properties = asked.Settings.Properties
 	p := Plan{}
@@ -143,7 +142,7 @@ func (s State) decide() Plan {
 		}
 	}
 	if problem == "" {
-		wanted, problem = s.install(asked, s.policies(asked, policies), limits, &p)
+		wanted, problem = s.install(asked, s.policies(asked), limits, &p)
 		s.addLabels(p.Stages)
 	}
 	s.setConditions(next, asked, problem)
@@ -151,7 +150,7 @@ func (s State) decide() Plan {
 		p.RequeueAfter = sooner(p.RequeueAfter, s.setConnection(next, asked))
 	}
 	if problem == "" {
-		s.setInventory(next, wanted, policies)
+		s.setInventory(next, wanted, asked.Policies)
 		if s.isAvailable(wanted) {
 			s.leftovers(wanted, &p)
 		}
@@ -467,7 +466,7 @@ func (s State) removal() Plan {
 	case !slices.Contains(next.Finalizers, finalizer):
 		return Plan{}
 	default:
-		p.Writes = append(s.policies(settings.Asked{}, false), s.lastCopies()...)
+		p.Writes = append(s.policies(settings.Asked{}), s.lastCopies()...)
 	}
 	for _, d := range s.Deployments {
 		if s.isOurs(d.Key.Name) {

@@ -3,8 +3,6 @@
 package agents
 
 import (
-	"slices"
-
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/settings"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -22,9 +20,6 @@ func (c *Controller) newAPIServers() *watch.Collection[[]int64] {
 }
 
 func (c *Controller) gatherPolicies(v *view, s *State) {
-	if v.servers == nil {
-		return
-	}
 	for _, ports := range v.servers.List() {
 		s.APIServer = append(s.APIServer, ports...)
 	}
@@ -35,19 +30,9 @@ func (c *Controller) gatherPolicies(v *view, s *State) {
 	}
 }
 
-// servePolicies makes an operator serve the gate NetworkPolicies, and reports whether the agent
-// gets policies.
-func (s State) servePolicies(asked *settings.Asked) bool {
-	if s.Compact || !asked.Policies {
-		return false
-	}
-	asked.Unsupported = slices.DeleteFunc(asked.Unsupported, func(field string) bool { return field == settings.FieldPolicies })
-	return true
-}
-
 // policies returns the applies of the agent's NetworkPolicies if it gets any, or else the removals
 // of those that this Klusterlet had.
-func (s State) policies(asked settings.Asked, wanted bool) []reconcile.Write {
+func (s State) policies(asked settings.Asked) []reconcile.Write {
 	all := shared.Policies{Klusterlet: s.Klusterlet.Name, Namespace: s.agentNamespace(), Ports: s.servers(asked)}
 	for _, p := range allProcesses { // of either mode
 		all.Apps = append(all.Apps, p.app)
@@ -56,7 +41,7 @@ func (s State) policies(asked settings.Asked, wanted bool) []reconcile.Write {
 	for _, name := range shared.PolicyNames() {
 		live, found := s.Policies[name]
 		switch {
-		case wanted:
+		case asked.Policies:
 			out = append(out, reconcile.Apply{Object: all.Object(name), LiveVersion: live.Version})
 		case found && live.Owner == s.Klusterlet.Name:
 			out = append(out, reconcile.Remove{Target: reconcile.Target{

@@ -148,17 +148,17 @@ func NewKlusterlets(client dynamic.Interface, own string, log logr.Logger) *watc
 type view struct {
 	*site
 	deployments, operator *watch.Collection[Deployment]
-	// profiles and servers, the ports of API servers, are nil unless this process is an operator.
-	profiles *watch.Collection[Profile]
+	// servers are the ports of API servers, and profiles is nil unless this process is an operator.
 	servers  *watch.Collection[[]int64]
+	profiles *watch.Collection[Profile]
 }
 
 func (c *Controller) newView() *view {
 	o := c.config
 	v := &view{site: newSite(siteOptions{
 		client: o.Client, secrets: watchedSecrets, definitions: o.Definitions, version: o.Version, wakeAll: c.wakeAll, wake: c.wake, log: o.Log,
-		policies: o.Own == "",
-	})}
+		policies: true,
+	}), servers: c.newAPIServers()}
 	v.deployments = watch.New(watch.Options[Deployment]{
 		Client: o.Client, Resource: deploymentsResource, LabelSelector: operatorv1.LabelCreatedByKlusterlet, Log: o.Log, Keep: keepDeployment,
 	})
@@ -169,15 +169,15 @@ func (c *Controller) newView() *view {
 	})
 	v.operator.OnChange(func(reconcile.Key) { c.wakeAll() })
 	if o.Own == "" {
-		v.profiles, v.servers = c.newProfiles(), c.newAPIServers()
+		v.profiles = c.newProfiles()
 	}
 	return v
 }
 
 func (v *view) collections() []shared.Collection {
-	out := append(v.site.collections(), v.deployments, v.operator)
+	out := append(v.site.collections(), v.deployments, v.operator, v.servers)
 	if v.profiles != nil {
-		out = append(out, v.profiles, v.servers)
+		out = append(out, v.profiles)
 	}
 	return out
 }

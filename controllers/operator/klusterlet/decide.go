@@ -108,7 +108,6 @@ func Decide(s State) Plan {
 	if s.IsEstablished() {
 		p.OnFailure.Reason = operatorv1.ReasonManagementClusterResourceApplyFailed
 	}
-	asked.Unsupported = slices.DeleteFunc(asked.Unsupported, func(field string) bool { return field == settings.FieldPolicies })
 	s.holdName(&asked)
 	addUnsupported(&asked, s.Klusterlet.Spec, s.Namespace, s.Pod)
 	next.Status.ObservedGeneration = next.Generation

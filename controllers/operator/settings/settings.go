@@ -38,17 +38,13 @@ func (r Asked) Conditions() []metav1.Condition {
 	return []metav1.Condition{gates, supported}
 }
 
-// gateNetworkPolicies is a gate of the operator alone, and FieldPolicies how it is named where it is
-// not supported.
-const (
-	gateNetworkPolicies = "NetworkPolicies"
-	FieldPolicies       = "registrationConfiguration.featureGates " + gateNetworkPolicies
-)
+// gateNetworkPolicies is a gate of what installs an agent, which the agent itself does not know.
+const gateNetworkPolicies = "NetworkPolicies"
 
-// registrationGates returns the feature gates of the agent, and one of the operator.
+// registrationGates returns the feature gates of the agent, and that one.
 func registrationGates() map[string]agent.Gate {
 	gates := agent.Gates()
-	gates[gateNetworkPolicies] = agent.Gate{}
+	gates[gateNetworkPolicies] = agent.Gate{Served: true}
 	return gates
 }
 
@@ -58,8 +54,7 @@ type Asked struct {
 	// RegistrationGates and WorkGates are the gates that the spec changes, as Name=true or
 	// Name=false.
 	RegistrationGates, WorkGates []string
-	// Policies is true when the gate NetworkPolicies is on, which an operator serves; it is listed in
-	// Unsupported nevertheless.
+	// Policies is true when the gate NetworkPolicies is on.
 	Policies bool
 	// Invalid is why the settings cannot be used, empty when they can.
 	Invalid string
@@ -139,7 +134,9 @@ func (r *Asked) readRegistration(c *operatorv1.RegistrationConfiguration) {
 		r.Settings.MaxClaims, r.Settings.ReservedSuffixes = int(claims.MaxCustomClusterClaims), claims.ReservedClusterClaimSuffixes
 	}
 	gates := registrationGates()
-	r.RegistrationGates = r.readGates("registrationConfiguration", gates, c.FeatureGates)
+	r.RegistrationGates = slices.DeleteFunc(r.readGates("registrationConfiguration", gates, c.FeatureGates), func(changed string) bool {
+		return strings.HasPrefix(changed, gateNetworkPolicies+"=")
+	})
 	r.Settings.Claims, r.Settings.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
 	r.Policies, r.Settings.Proxy = gates[gateNetworkPolicies].Enabled, gates[agent.GateClusterProxy].Enabled
 	r.Settings.AddOns = gates[agent.GateAddonManagement].Enabled

@@ -662,6 +662,7 @@ func TestAnAgentRunsThoseOfOtherKlusterlets(t *testing.T) {
 	require.Equal(t, "ghcr.io/kubectl-ocm/ocm-agent:test", d.Spec.Template.Spec.Containers[0].Image, "the image of the process itself")
 	o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
 	require.Nil(t, o.deployment(t, "-registration-agent"))
+	testPolicies(t, newOperated(s, h, "guarded"))
 
 	objects, err := operator.Objects("registry.example/ocm-agent:test")
 	require.NoError(t, err)
