@@ -3,10 +3,14 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
 // RegistrationAccount is the ServiceAccount of the loops of registration in the split layout.
@@ -94,7 +98,18 @@ func isOfCompact(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "Service" && u.GetNamespace() == ComponentNamespace
 }
 
-// chooseLayout makes the Deployment run the hub, or the operator of the split layout.
+// CheckImages returns an error for an image of the spec that does not run a component of the split
+// layout.
+func CheckImages(s operatorv1.ClusterManagerSpec) error {
+	return errors.Join(image.Check("registrationImagePullSpec", s.RegistrationImagePullSpec), image.Check("workImagePullSpec", s.WorkImagePullSpec),
+		image.Check("placementImagePullSpec", s.PlacementImagePullSpec), image.Check("addOnManagerImagePullSpec", s.AddOnManagerImagePullSpec))
+}
+
+// FlagKeepAPIs is the argument of the process for Options.KeepAPIs.
+const FlagKeepAPIs = "--skip-remove-crds"
+
+// chooseLayout makes the Deployment run the hub, or the operator of the split layout, and says what
+// its removal keeps.
 func (o *Options) chooseLayout(container map[string]any) error {
 	switch o.Layout {
 	case "", LayoutCompact:

@@ -5,6 +5,7 @@ package image
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -32,4 +33,26 @@ func Chosen(field, own string) string {
 		return own
 	}
 	return cmp.Or(field, own)
+}
+
+// Check returns an error for a field that asks for what seems to be a mirror of a program of Open
+// Cluster Management: an image with the name of one of its own in another registry. That program
+// does not know the arguments of ours, so it is never started with them.
+func Check(field, reference string) error {
+	repository, _ := Split(reference)
+	if slices.Contains(defaults, repository) {
+		return nil
+	}
+	for _, program := range defaults {
+		if name := nameOf(program); name == nameOf(repository) {
+			return fmt.Errorf("spec.%s=%q seems to be a mirror of the image %s of Open Cluster Management, which cannot run this release: "+
+				"remove the field, or name a mirror of the image of this release", field, reference, name)
+		}
+	}
+	return nil
+}
+
+// nameOf returns the last part of a repository.
+func nameOf(repository string) string {
+	return repository[strings.LastIndexByte(repository, '/')+1:]
 }

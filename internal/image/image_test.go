@@ -36,3 +36,18 @@ func TestOnlyTheDefaultImagesMeanOurs(t *testing.T) {
 		require.Equal(t, want, Chosen(field, "ours"), field)
 	}
 }
+
+// TestMirrorsOfOtherProgramsAreRefused: they would be started with arguments that they do not know.
+func TestMirrorsOfOtherProgramsAreRefused(t *testing.T) {
+	for _, mirror := range []string{
+		"mirror.example/registration:v1.3.1", "mirror.example/a/b/work", "mirror:5000/placement@sha256:00", "addon-manager", "quay.io/forks/registration-operator:v1",
+	} {
+		require.ErrorContains(t, Check("workImagePullSpec", mirror), "spec.workImagePullSpec=", mirror)
+	}
+	for _, ours := range []string{
+		"", "quay.io/open-cluster-management/registration:v1.3.1", "quay.io/open-cluster-management/work@sha256:00",
+		"mirror.example/ocm-hub:v1", "mirror.example/work/ocm-hub:v1", "mirror.example/my-registration:v1",
+	} {
+		require.NoError(t, Check("workImagePullSpec", ours), ours)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/shared"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -127,7 +128,7 @@ func (s State) decide() Plan {
 	}
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
-	asked.Invalid = cmp.Or(asked.Invalid, s.misplaced())
+	asked.Invalid = cmp.Or(asked.Invalid, s.misplaced(), s.foreign())
 	limits, problem := s.limits()
 	asked.Invalid = cmp.Or(asked.Invalid, problem)
 	addUnsupported(&asked, s.Klusterlet.Spec)
@@ -162,6 +163,16 @@ func (s State) decide() Plan {
 // sooner returns the shorter of two times that are not zero.
 func sooner(a, b time.Duration) time.Duration {
 	return reconcile.Result{RequeueAfter: a}.Sooner(reconcile.Result{RequeueAfter: b}).RequeueAfter
+}
+
+// foreign returns why an image of the spec does not run the agent; empty when all do.
+func (s State) foreign() string {
+	for _, p := range s.processes() {
+		if err := image.Check(p.imageField(s.Klusterlet)); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // misplaced returns why the agent cannot run where the spec says; empty when it can.

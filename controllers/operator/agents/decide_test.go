@@ -346,3 +346,14 @@ func TestSeveralHubsAreNamedOnTheCommandLine(t *testing.T) {
 func TestAnnotationsAreQuoted(t *testing.T) {
 	require.Equal(t, `a=1,"b=2,3"`, pairs(map[string]string{"b": "2,3", "a": "1"}))
 }
+
+// TestAnImageOfAnotherDistributionIsRefused: it would be started with arguments that it does not know.
+func TestAnImageOfAnotherDistributionIsRefused(t *testing.T) {
+	p := Decide(state(func(s *State) { s.Klusterlet.Spec.WorkImagePullSpec = "mirror.example/work:v1.3.1" }))
+	require.Empty(t, p.Stages)
+	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, operatorv1.ConditionApplied)
+	require.Equal(t, metav1.ConditionFalse, c.Status)
+	require.Contains(t, c.Message, `spec.workImagePullSpec="mirror.example/work:v1.3.1"`)
+	one := state(func(s *State) { s.Klusterlet.Spec.WorkImagePullSpec, s.Compact = "mirror.example/work:v1.3.1", true })
+	require.NotEmpty(t, Decide(one).Stages, "the one process has another image")
+}

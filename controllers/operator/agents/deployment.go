@@ -57,9 +57,19 @@ func (p process) spokeSecret() string {
 
 // image returns the image of the process; own is that of this program.
 func (p process) image(k *operatorv1.Klusterlet, own string) string {
-	return image.Chosen(map[process]string{
-		registrationProcess: k.Spec.RegistrationImagePullSpec, workProcess: k.Spec.WorkImagePullSpec, wholeProcess: k.Spec.ImagePullSpec,
-	}[p], own)
+	_, given := p.imageField(k)
+	return image.Chosen(given, own)
+}
+
+// imageField returns the field of the spec that names the image of the process, and its value.
+func (p process) imageField(k *operatorv1.Klusterlet) (field, given string) {
+	switch p {
+	case registrationProcess:
+		return "registrationImagePullSpec", k.Spec.RegistrationImagePullSpec
+	case workProcess:
+		return "workImagePullSpec", k.Spec.WorkImagePullSpec
+	}
+	return "imagePullSpec", k.Spec.ImagePullSpec
 }
 
 // deploymentOptions say what a Deployment depends on besides the Klusterlet.

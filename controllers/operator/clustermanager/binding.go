@@ -69,8 +69,12 @@ func (b binding) check() error {
 	return nil
 }
 
-// checkBindings returns an error if a webhook cannot listen where the spec says.
-func checkBindings(spec operatorv1.ClusterManagerSpec) error {
+// checkSplit returns an error if the components cannot run from the images of the spec, or a webhook
+// cannot listen where it says.
+func checkSplit(spec operatorv1.ClusterManagerSpec) error {
+	if err := hub.CheckImages(spec); err != nil {
+		return err
+	}
 	for _, c := range components {
 		if err := bindingOf(c, spec).check(); err != nil {
 			return err

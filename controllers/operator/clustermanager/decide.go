@@ -158,7 +158,7 @@ func Decide(s State) Decision {
 		d.Run = s.Loops == nil
 		return d
 	}
-	if err := checkBindings(cm.Spec); err != nil && s.Components != nil {
+	if err := checkSplit(cm.Spec); err != nil && s.Components != nil {
 		// The loop of the components says the same.
 		s.Faulty = err
 	}

@@ -59,6 +59,11 @@ type rendering struct {
 // to apply.
 func (r rendering) objects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
+	if r.Split != nil {
+		if err := checkSplit(r.Spec); err != nil {
+			return nil, err
+		}
+	}
 	if r.PullSecret != nil {
 		u, err := typed.ToUnstructured(r.PullSecret)
 		if err != nil {
@@ -103,9 +108,6 @@ func (r rendering) component(c component) ([]*unstructured.Unstructured, error) 
 		return nil, err
 	}
 	at := bindingOf(c, r.Spec)
-	if err := at.check(); err != nil {
-		return nil, err
-	}
 	var out []*unstructured.Unstructured
 	for _, u := range listed {
 		if u.GetName() == c.app && u.GetKind() == "Service" {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/remotetoken"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/image"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -114,6 +115,9 @@ func (s State) refusal() string {
 		return "The hub of this cluster is the one of ClusterManager " + hub.Name + ", and any other must have spec.deployOption.mode Hosted"
 	case !operatorv1.CanBeHosted(cm.Name):
 		return "A hosted hub runs in the namespace that has the name of its ClusterManager, and " + cm.Name + " cannot be that of a hub: choose another name"
+	}
+	if err := image.Check("registrationImagePullSpec", cm.Spec.RegistrationImagePullSpec); err != nil {
+		return err.Error()
 	}
 	return ""
 }

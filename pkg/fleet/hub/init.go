@@ -262,6 +262,9 @@ func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstru
 		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
 		u = u.DeepCopy()
 		u.Object["spec"] = spec
+		if err := o.checkImages(live); err != nil {
+			return nil, err
+		}
 	}
 	if len(o.FeatureGates)+len(o.AutoAccept) == 0 {
 		return u, nil
@@ -272,6 +275,23 @@ func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstru
 	}
 	o.applyOptions(cm)
 	return typed.ToUnstructured(cm)
+}
+
+// checkImages refuses the split layout for a ClusterManager whose images do not run it: the loops of the
+// compact layout would end, and no others start.
+func (o *InitOptions) checkImages(live *unstructured.Unstructured) error {
+	if o.Layout != LayoutSplit {
+		return nil
+	}
+	cm, err := typed.FromUnstructured[operatorv1.ClusterManager](live)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", fleet.Describe(live), err)
+	}
+	if err := hub.CheckImages(cm.Spec); err != nil {
+		return fleet.Refuse("the images of "+fleet.Describe(live)+" do not run the split layout", fleet.OneLine(err.Error()),
+			fleet.Advice("remove these fields, or name a mirror of the image of this release in them"))
+	}
+	return nil
 }
 
 // applyOptions sets feature gates and automatic acceptance.

@@ -6,8 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 func TestAutoAcceptanceTurnsItsGateOn(t *testing.T) {
@@ -20,4 +24,20 @@ func TestAutoAcceptanceTurnsItsGateOn(t *testing.T) {
 	require.Equal(t, operatorv1.FeatureGateModeTypeDisable, cm.Spec.WorkConfiguration.FeatureGates[0].Mode)
 	require.Len(t, cm.Spec.AddOnManagerConfiguration.FeatureGates, 1)
 	require.Len(t, cm.Spec.PlacementConfiguration.FeatureGates, 1)
+}
+
+// TestTheSplitLayoutIsRefusedForOtherImages: the loops of the compact layout would end, and none start.
+func TestTheSplitLayoutIsRefusedForOtherImages(t *testing.T) {
+	live, err := typed.ToUnstructured(&operatorv1.ClusterManager{
+		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "ClusterManager"},
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}, Spec: operatorv1.ClusterManagerSpec{WorkImagePullSpec: "mirror.example/work:v1.3.1"},
+	})
+	require.NoError(t, err)
+	require.NoError(t, (&InitOptions{Layout: LayoutCompact}).checkImages(live))
+	err = (&InitOptions{Layout: LayoutSplit}).checkImages(live)
+	var refused *fleet.Error
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Cause, `spec.workImagePullSpec="mirror.example/work:v1.3.1"`)
+	require.NoError(t, unstructured.SetNestedField(live.Object, "mirror.example/ocm-hub:v1", "spec", "workImagePullSpec"))
+	require.NoError(t, (&InitOptions{Layout: LayoutSplit}).checkImages(live))
 }

@@ -308,7 +308,7 @@ func (h *hub) master(t *testing.T) []byte {
 func testSettings(t *testing.T, o *operated) {
 	o.create(t, `{"nodePlacement":{"nodeSelector":{"a":"b"},"tolerations":[{"key":"k","operator":"Exists"}]},"priorityClassName":"system-node-critical",
 		"hubApiServerHostAlias":{"ip":"10.0.0.1","hostname":"hub.example"},"externalServerURLs":[{"url":"https://one"},{"url":"https://two"}],
-		"registrationImagePullSpec":"quay.io/open-cluster-management/registration:latest","workImagePullSpec":"mine/work:1",
+		"registrationImagePullSpec":"quay.io/open-cluster-management/registration:latest","workImagePullSpec":"mine/ocm-agent:1",
 		"resourceRequirement":{"type":"ResourceRequirement","resourceRequirements":{"requests":{"cpu":"7m"}}},
 		"registrationConfiguration":{"clientCertExpirationSeconds":3600,
 			"featureGates":[{"feature":"ClusterClaim","mode":"Disable"},{"feature":"ClusterProperty","mode":"Enable"},{"feature":"Walk","mode":"Enable"}],
@@ -338,7 +338,7 @@ func testSettings(t *testing.T, o *operated) {
 		"--feature-gates=ClusterProperty=true", "--kube-api-qps=50", "--kube-api-burst=100",
 	}, both["-registration-agent"].Spec.Template.Spec.Containers[0].Args)
 	work := both["-work-agent"].Spec.Template.Spec.Containers[0]
-	require.Equal(t, "mine/work:1", work.Image)
+	require.Equal(t, "mine/ocm-agent:1", work.Image)
 	require.Equal(t, "registry.example/ocm-agent:test", both["-registration-agent"].Spec.Template.Spec.Containers[0].Image)
 	require.Equal(t, []string{
 		"--status-sync-interval=30s", "--hub-kube-api-qps=50", "--hub-kube-api-burst=9",

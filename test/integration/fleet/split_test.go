@@ -260,7 +260,7 @@ func (s *splitHub) fields(t *testing.T) {
 	_, err := s.kube.CoreV1().Secrets(operatorv1.NamespaceOperator).Create(ctx, pull, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.manager(t, `{"spec":{"nodePlacement":{"nodeSelector":{"no":"node"},"tolerations":[{"key":"t","operator":"Exists"}]},
-		"placementImagePullSpec":"example.com/placement:1","resourceRequirement":{"type":"BestEffort"}}}`)
+		"placementImagePullSpec":"example.com/ocm-hub:1","resourceRequirement":{"type":"BestEffort"}}}`)
 	last := ""
 	rendered := func(selector map[string]string, image string) func() bool {
 		return func() bool {
@@ -277,7 +277,7 @@ func (s *splitHub) fields(t *testing.T) {
 			return len(list.Items) == 7
 		}
 	}
-	require.True(t, harness.Until(patience, rendered(map[string]string{"no": "node"}, "example.com/placement:1")), "%v", &last)
+	require.True(t, harness.Until(patience, rendered(map[string]string{"no": "node"}, "example.com/ocm-hub:1")), "%v", &last)
 	var copied *corev1.Secret
 	harness.Until(patience, func() bool {
 		copied, err = s.kube.CoreV1().Secrets(operatorv1.NamespaceHub).Get(ctx, operatorv1.SecretImagePull, metav1.GetOptions{})

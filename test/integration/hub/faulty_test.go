@@ -246,6 +246,10 @@ var badSpecs = map[string]badSpec{
 		`{"workImagePullSpec":"example.com/work"}`, `{"workImagePullSpec":null}`, "SpecSupported",
 		map[string]string{hub.LayoutCompact: "workImagePullSpec (the compact layout is one Deployment"},
 	},
+	"an image of another distribution": {
+		`{"placementImagePullSpec":"mirror.example/ocm/placement:v1.3.1"}`, `{"placementImagePullSpec":null}`, operatorv1.ConditionApplied,
+		map[string]string{hub.LayoutSplit: `spec.placementImagePullSpec="mirror.example/ocm/placement:v1.3.1" seems to be a mirror`},
+	},
 	"no port": {
 		`{"deployOption":{"default":{"workWebhookConfiguration":{"bindConfiguration":{"port":0}}}}}`, `{"deployOption":{"default":null}}`,
 		operatorv1.ConditionApplied, map[string]string{hub.LayoutSplit: "spec.deployOption.default.workWebhookConfiguration.bindConfiguration.port=0"},
