@@ -119,5 +119,8 @@ func (o *Options) chooseLayout(container map[string]any) error {
 	default:
 		return fmt.Errorf("there is no layout %q", o.Layout)
 	}
+	if o.KeepAPIs {
+		container["args"] = append(container["args"].([]any), FlagKeepAPIs)
+	}
 	return nil
 }

@@ -110,6 +110,8 @@ type Options struct {
 	Importer bool
 	// Layout is LayoutCompact or LayoutSplit; empty means LayoutCompact.
 	Layout string
+	// KeepAPIs leaves the APIs and all objects of users in place when the hub is removed.
+	KeepAPIs bool
 	// Placement and Resources are those of the pods; empty and nil leave the recommended ones. They
 	// are for the compact layout: an operator gives them to the components.
 	Placement operatorv1.NodePlacement

@@ -151,6 +151,7 @@ func operatorCommand(stderr io.Writer, use, short string) *cobra.Command {
 	flags.BoolVar(&a.SyncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
 	flags.DurationVar(&a.Policy.SignerLife, "signer-duration", a.Policy.SignerLife, "lifetime of the certificate authority of the webhooks")
 	flags.DurationVar(&a.Policy.LeafLife, "serving-cert-duration", a.Policy.LeafLife, "lifetime of the serving certificates of the webhooks")
+	flags.BoolVar(&a.KeepAPIs, "skip-remove-crds", false, "leave the APIs and all objects of users in place when a ClusterManager is deleted")
 	if use == "run" {
 		flags.BoolVar(&hosted, "hosted", false, "run the hub of another cluster, that of the kubeconfig; an operator on this cluster installs and removes it")
 	} else {

@@ -56,7 +56,9 @@ type processConfig struct {
 	// Labels and SyncLabels are described at clustermanager.Config, Cleanup at gc.Config.
 	Labels     map[string]string
 	SyncLabels bool
-	Cleanup    []schema.GroupVersionResource
+	// KeepAPIs is described at clustermanager.Config.
+	KeepAPIs bool
+	Cleanup  []schema.GroupVersionResource
 	// AgentImage is described at importer.Config.
 	AgentImage string
 	// ManifestLimit is described at webhook.Options.
@@ -121,6 +123,7 @@ func (p *process) run(ctx context.Context) error {
 	config := clustermanager.Config{
 		Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy, Split: p.Split, Hosted: p.Hosted,
 		Serving: admission.Listening, OnServing: func(f func()) { p.onServing.Store(&f) }, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
+		KeepAPIs:  p.KeepAPIs,
 		Authority: tunnels.authority, OnAuthority: func(f func()) { tunnels.onAuthority.Store(&f) },
 	}
 	run := []func(context.Context) error{
@@ -157,7 +160,7 @@ func (p *process) operate(ctx context.Context, config clustermanager.Config, col
 		return own(ctx)
 	}
 	others := hosting.New(hosting.Config{
-		Client: config.Client, Clock: p.Clock, Version: config.Version, UserAgent: p.REST.UserAgent, Log: p.Log.WithName(hosting.Name),
+		Client: config.Client, Clock: p.Clock, Version: config.Version, UserAgent: p.REST.UserAgent, KeepAPIs: p.KeepAPIs, Log: p.Log.WithName(hosting.Name),
 	})
 	return p.together(ctx, own, others.Run)
 }

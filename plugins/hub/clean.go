@@ -34,7 +34,11 @@ func newClean(f *options.Factory) *cobra.Command {
 		Remove everything that "hub init" and the hub itself put on the cluster of --context, and
 		check that nothing is left. This is refused while clusters are attached. With --force it
 		continues once their agents have confirmed that they keep what works have applied; it does
-		not wait for agents that are away.`),
+		not wait for agents that are away.
+
+		A hub whose process runs with --skip-remove-crds keeps its APIs with all objects of users:
+		clusters, works, placements. Only the hub and the rights of its agents are removed, and a
+		later "hub init" takes over what was kept.`),
 		Example: options.Example(`
 		kubectl ocm hub clean --context hub
 		kubectl ocm hub clean --context hub --force --dry-run      # see what a hub with clusters would lose`),
@@ -63,7 +67,11 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	result, err := hub.Clean(ctx, hub.CleanOptions{Common: o.Common(u, p.Step), Hub: c, Force: o.Force, Confirm: func(plan hub.CleanPlan) error {
 		var targets []string
 		if len(plan.Clusters) > 0 {
-			targets = append(targets, fmt.Sprintf("clusters: %s, with %s; what they applied stays", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work")))
+			stays := "what they applied stays"
+			if plan.KeepsAPIs {
+				stays = "they stay, and wait for a hub"
+			}
+			targets = append(targets, fmt.Sprintf("clusters: %s, with %s; %s", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work"), stays))
 		}
 		return u.Confirm(o.Yes, "Remove the hub of "+plan.Hub+"?", targets)
 	}})
@@ -73,7 +81,7 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	}
 	if done, err := o.Preview(u, "CleanResult", result, result.Items); done || err != nil {
 		if !o.Format.Machine() {
-			o.warnNamespaces(u, c, result.Kept)
+			o.warnKept(u, c, result)
 		}
 		return err
 	}
@@ -86,7 +94,7 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 		u.Say("hub deleted from %s", c)
 		o.warnObjects(u, result.Stays)
 	}
-	o.warnNamespaces(u, c, result.Kept)
+	o.warnKept(u, c, result)
 	return o.Objects(u, result.Items)
 }
 
@@ -109,9 +117,15 @@ func (o *CleanOptions) warnObjects(u *ui.UI, clusters []teardown.KeptCluster) {
 	}
 }
 
-// warnNamespaces warns of the clusters' namespaces, which were kept because users may
-// have put objects there, and says how to remove them.
-func (o *CleanOptions) warnNamespaces(u *ui.UI, c *fleet.Cluster, names []string) {
+// warnKept warns of APIs that were kept, or else of the clusters' namespaces, which were kept because
+// users may have put objects there, and says how to remove them.
+func (o *CleanOptions) warnKept(u *ui.UI, c *fleet.Cluster, result hub.CleanResult) {
+	if len(result.KeptAPIs) > 0 {
+		u.Warn("%s kept with all objects of users: the hub was set to skip their removal (--skip-remove-crds)", fleet.AreMany(len(result.KeptAPIs), "API"))
+		u.Note("  fix:   kubectl ocm hub init%s, which takes them over, then hub clean to remove them", ui.ContextFlag(c))
+		return
+	}
+	names := result.Kept
 	if len(names) == 0 {
 		return
 	}

@@ -225,7 +225,7 @@ affinity: {nodeAffinity: {}}
 images: {imagePullSecrets: [{name: pull}]}
 `
 	for folder, more := range map[string]string{
-		hubChart: "enableSyncLabels: true\nnodeSelector: {a: b}\ntolerations: [{operator: Exists}]\n",
+		hubChart: "enableSyncLabels: true\nskipRemoveCRDs: true\nnodeSelector: {a: b}\ntolerations: [{operator: Exists}]\n",
 		chart:    "klusterlet: {nodePlacement: {nodeSelector: {a: b}, tolerations: [{operator: Exists}]}}\n",
 	} {
 		release, err := Render(folder, namespace, values(t, common+more))
@@ -242,7 +242,7 @@ images: {imagePullSecrets: [{name: pull}]}
 		require.Equal(t, map[string]any{"a": "b"}, pod["nodeSelector"])
 		require.Equal(t, []any{map[string]any{"operator": "Exists"}}, pod["tolerations"])
 		if folder == hubChart {
-			require.Equal(t, []any{"run", "--enable-sync-labels"}, container["args"])
+			require.Equal(t, []any{"run", "--enable-sync-labels", "--skip-remove-crds"}, container["args"])
 		}
 	}
 	got, _ := rendered(t, hubChart, common+"layout: split\n")

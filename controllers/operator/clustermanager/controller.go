@@ -81,6 +81,9 @@ type Config struct {
 	// Hosted makes it the process of a hub that runs on another cluster: Services do not reach it,
 	// and the operator there ends it before it removes the hub.
 	Hosted bool
+	// KeepAPIs leaves the APIs and all objects of users in place when the hub is removed; each
+	// definition says so.
+	KeepAPIs bool
 	// Loops are the control loops that the controller starts and stops in the compact layout.
 	Loops Loops
 	// Labels and SyncLabels are described at State.

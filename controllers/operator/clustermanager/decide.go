@@ -104,6 +104,8 @@ type State struct {
 	Faulty error
 	// Hosted is described at Config.
 	Hosted bool
+	// KeepAPIs is described at Config.
+	KeepAPIs bool
 	// Loops is what prevents the control loops from working; nil when they work.
 	Loops error
 	// Remaining is what a removal still waits for when the ClusterManager is being deleted;
@@ -290,6 +292,9 @@ func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 	if newer := newerAPIs(s); newer != "" {
 		applied.Message = "All parts of the hub are applied; left as they are: " + newer
 	}
+	if s.KeepAPIs {
+		applied.Message += "; they stay with all objects when the hub is removed: " + keptAPIs
+	}
 	setCondition(cm, s.Now, applied)
 	progressing := metav1.Condition{
 		Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is up to date",
@@ -399,23 +404,34 @@ func gatesCondition(s State, unknown, unsupported []string) func(*operatorv1.Clu
 // remove waits until nothing is left, then removes the finalizer of the ClusterManager.
 func remove(s State, d Decision) Decision {
 	cm := d.Object.(*operatorv1.ClusterManager)
-	if s.Removed {
-		cm.Finalizers = slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == operatorv1.FinalizerClusterManager })
-		return d
-	}
-	d.RequeueAfter = retryRemoval
 	c := metav1.Condition{Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonRemoving, Message: "Waiting for " + s.Remaining}
 	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
 	if have == nil || have.Reason != reasonRemoving {
 		d.Events = append(d.Events, reconcile.Event{
 			Type:      corev1.EventTypeNormal,
 			Reason:    "Removing",
-			Message:   "The hub is being removed",
+			Message:   removing(s),
 			Namespace: operatorv1.NamespaceOperator,
 		})
 	}
+	if s.Removed {
+		cm.Finalizers = slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == operatorv1.FinalizerClusterManager })
+		return d
+	}
+	d.RequeueAfter = retryRemoval
 	setCondition(cm, s.Now, c)
 	return d
+}
+
+// keptAPIs is what a removal keeps, and why.
+const keptAPIs = "the APIs, clusters, works and all else of users (--skip-remove-crds)"
+
+// removing says what is removed.
+func removing(s State) string {
+	if s.KeepAPIs {
+		return "The hub is being removed with the rights of its agents. What stays, for a later hub to take over: " + keptAPIs
+	}
+	return "The hub is being removed"
 }
 
 // setCondition sets c unless the same status, reason and message are already set.

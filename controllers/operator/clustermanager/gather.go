@@ -36,6 +36,7 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 		Labels:         c.config.Labels,
 		SyncLabels:     c.config.SyncLabels,
 		Hosted:         c.config.Hosted,
+		KeepAPIs:       c.config.KeepAPIs,
 	}
 	if cm.DeletionTimestamp != nil {
 		return s, c.continueRemoval(ctx, &s)
@@ -135,7 +136,7 @@ func (c *Controller) sweep(ctx context.Context, s *State, leftover bool) {
 func (c *Controller) continueRemoval(ctx context.Context, s *State) error {
 	c.config.Loops.Stop()
 	if c.removal == nil {
-		c.removal = teardown.NewHubRemoval(c.config.Client)
+		c.removal = teardown.NewHubRemoval(c.config.Client, c.config.KeepAPIs)
 	}
 	waiting, err := c.removal.Instances(ctx)
 	if waiting == "" && err == nil {
@@ -317,6 +318,9 @@ func (c *Controller) definition(name string, at place, s *State) (*unstructured.
 		annotations = map[string]string{}
 	}
 	annotations[operatorv1.AnnotationVersion] = strings.TrimPrefix(c.config.Version, "v")
+	if c.config.KeepAPIs {
+		annotations[operatorv1.AnnotationRemovalPolicy] = operatorv1.RemovalPolicyKeep
+	}
 	u.SetAnnotations(annotations)
 	return u, nil
 }

@@ -43,7 +43,9 @@ type Config struct {
 	Clock  clock.PassiveClock
 	// Version is the release of this process, and UserAgent that of requests to hubs.
 	Version, UserAgent string
-	Log                logr.Logger
+	// KeepAPIs is described at clustermanager.Config.
+	KeepAPIs bool
+	Log      logr.Logger
 }
 
 // Controller is the loop. Create it with New and run it once.
@@ -187,5 +189,5 @@ func (c *Controller) carryOutStage(ctx context.Context, s State, stage Stage) (r
 func (c *Controller) clean(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return teardown.HubWithoutProcess(ctx, c.hubs.Get(name).link.Client)
+	return teardown.HubWithoutProcess(ctx, c.hubs.Get(name).link.Client, c.config.KeepAPIs)
 }

@@ -47,6 +47,8 @@ type State struct {
 	Wanted []*unstructured.Unstructured
 	Here   Here
 	Hub    Hub
+	// KeepAPIs is described at Config.
+	KeepAPIs bool
 	// Waiting is what the removal of the hub waits for; Cleaned is true when nothing is left.
 	Waiting string
 	Cleaned bool

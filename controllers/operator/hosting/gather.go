@@ -210,7 +210,10 @@ func targetOf(u *unstructured.Unstructured) reconcile.Target {
 
 // gather reads the state; known is false while something has not answered yet.
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager, unreadable string) (s State, known bool, err error) {
-	s = State{ClusterManager: cm, Unreadable: unreadable, Now: c.config.Clock.Now(), Version: c.config.Version, Image: hub.ImageOf(c.config.Version)}
+	s = State{
+		ClusterManager: cm, Unreadable: unreadable, Now: c.config.Clock.Now(), Version: c.config.Version, Image: hub.ImageOf(c.config.Version),
+		KeepAPIs: c.config.KeepAPIs,
+	}
 	if s.refusal() != "" || s.isDone() {
 		return s, true, nil
 	}

@@ -75,11 +75,15 @@ func (s State) adapt(d *unstructured.Unstructured) error {
 	pod["volumes"] = append(volumes, map[string]any{"name": "hub", "secret": map[string]any{"secretName": tokenSecret}})
 	containers, _ := pod["containers"].([]any)
 	container, _ := containers[0].(map[string]any)
-	container["args"] = []any{
+	args := []any{
 		"run", "--hosted", "--kubeconfig=" + folder + "/" + clusterv1.SecretKeyKubeconfig,
 		// The lease of the hub, for all to see there.
 		"--namespace=" + hub.Namespace,
 	}
+	if s.KeepAPIs {
+		args = append(args, hub.FlagKeepAPIs)
+	}
+	container["args"] = args
 	mounts, _ := container["volumeMounts"].([]any)
 	container["volumeMounts"] = append(mounts, map[string]any{"name": "hub", "mountPath": folder, "readOnly": true})
 	if r := s.ClusterManager.Spec.ResourceRequirement; r != nil && r.Type != "" && r.Type != operatorv1.ResourceQosClassDefault {

@@ -40,6 +40,8 @@ type CleanPlan struct {
 	Clusters []string
 	// Works is the number of their works.
 	Works int
+	// KeepsAPIs is true when clusters, works and all else of users stay.
+	KeepsAPIs bool
 }
 
 // CleanResult is what was removed.
@@ -51,6 +53,9 @@ type CleanResult struct {
 	// Kept are the namespaces that clusters had. They stay, because they may hold objects of
 	// users.
 	Kept []string `json:"kept"`
+	// KeptAPIs are the definitions that stay with all their objects, because the hub runs or ran with
+	// --skip-remove-crds. A later hub takes them over.
+	KeptAPIs []string `json:"keptAPIs,omitempty"`
 	// Stays is what works applied, by cluster; it is no longer managed.
 	Stays []teardown.KeptCluster `json:"stays"`
 	// Items are the objects that were there.
@@ -81,10 +86,13 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	if result.Kept, err = clusterNamespaces(ctx, o.Hub); err != nil {
 		return result, err
 	}
-	if len(items) == 0 {
-		return result, nil
+	keep, err := o.kept(ctx, &result, items)
+	if err != nil || len(items) == 0 {
+		return result, err
 	}
+	items = slices.DeleteFunc(items, func(c fleet.Change) bool { return slices.Contains(result.KeptAPIs, c.Object.GetName()) })
 	plan, err := o.plan(ctx)
+	plan.KeepsAPIs = keep
 	if err != nil {
 		return result, err
 	}
@@ -99,14 +107,36 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm(plan); err != nil {
-			return CleanResult{Action: fleet.Unchanged, Leftovers: []string{}, Kept: result.Kept, Stays: result.Stays}, err
+			return CleanResult{Action: fleet.Unchanged, Leftovers: []string{}, Kept: result.Kept, KeptAPIs: result.KeptAPIs, Stays: result.Stays}, err
 		}
 	}
-	result.Stays, err = o.remove(ctx, r)
+	result.Stays, err = o.remove(ctx, r, keep)
 	if err != nil {
 		return result, r.Fail(err)
 	}
 	return result, o.verify(ctx, r, &result)
+}
+
+// kept finds out whether the APIs stay, and which: a hub whose process has ended has marked them, one
+// that has just started may not have.
+func (o *CleanOptions) kept(ctx context.Context, result *CleanResult, items []fleet.Change) (bool, error) {
+	d, err := Deployment(ctx, o.Hub)
+	if err != nil {
+		return false, err
+	}
+	if result.KeptAPIs, err = teardown.KeptAPIs(ctx, o.Hub.Client); err != nil {
+		return false, fleet.Explain("looking for APIs that are kept", o.Hub, err)
+	}
+	if !keepsAPIs(d) {
+		return len(result.KeptAPIs) > 0, nil
+	}
+	for _, c := range items {
+		name := c.Object.GetName()
+		if c.Object.GetKind() == "CustomResourceDefinition" && !strings.HasSuffix(name, "."+operatorv1.GroupName) && !slices.Contains(result.KeptAPIs, name) {
+			result.KeptAPIs = append(result.KeptAPIs, name)
+		}
+	}
+	return true, nil
 }
 
 // inventory lists the objects with the hub's label.
@@ -160,9 +190,9 @@ func (o *CleanOptions) plan(ctx context.Context) (CleanPlan, error) {
 }
 
 // remove removes the hub and then sweeps up by label. It returns what stays on the clusters.
-func (o *CleanOptions) remove(ctx context.Context, r *fleet.Run) ([]teardown.KeptCluster, error) {
+func (o *CleanOptions) remove(ctx context.Context, r *fleet.Run, keep bool) ([]teardown.KeptCluster, error) {
 	r.Step("hub removed")
-	stays, err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, Progress: r.Detail, Clock: r.Given.Clock})
+	stays, err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, KeepAPIs: keep, Progress: r.Detail, Clock: r.Given.Clock})
 	if err == nil {
 		err = o.sweep(ctx)
 	}

@@ -63,6 +63,8 @@ type InitOptions struct {
 	// TakeOver ends what another distribution runs of the same hub. It is called when our
 	// process is installed, before Init waits for the hub; nil refuses such a hub.
 	TakeOver func(context.Context, *fleet.Run) error
+
+	keepAPIs bool
 }
 
 // Rights of the add-on manager: those that charts of add-ons rely on, or only what it needs
@@ -108,7 +110,7 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	if err := o.preflight(ctx, r); err != nil {
 		return result, r.Fail(err)
 	}
-	if err := o.keepLayout(ctx); err != nil {
+	if err := o.keepArguments(ctx); err != nil {
 		return result, err
 	}
 	objects, err := o.objects(ctx)
@@ -172,7 +174,7 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	}
 	objects, err := hub.Objects(hub.Options{
 		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports, Layout: o.Layout,
-		Placement: placement, Resources: resources,
+		Placement: placement, Resources: resources, KeepAPIs: o.keepAPIs,
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,13 +38,20 @@ func LayoutOf(d *appsv1.Deployment) string {
 	return LayoutCompact
 }
 
-// keepLayout sets the layout, unless it is given, to that of the hub that is there.
-func (o *InitOptions) keepLayout(ctx context.Context) error {
-	if o.Layout != "" {
-		return nil
-	}
+// keepsAPIs reports whether the hub that a Deployment runs leaves its APIs in place when it is removed.
+func keepsAPIs(d *appsv1.Deployment) bool {
+	return d != nil && slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Args, func(arg string) bool { return arg == hub.FlagKeepAPIs || arg == hub.FlagKeepAPIs+"=true" })
+	})
+}
+
+// keepArguments keeps of the hub that is there what its removal leaves in place and, unless another
+// is given, the layout.
+func (o *InitOptions) keepArguments(ctx context.Context) error {
 	d, err := Deployment(ctx, o.Hub)
-	o.Layout = LayoutOf(d)
+	if o.keepAPIs = keepsAPIs(d); o.Layout == "" {
+		o.Layout = LayoutOf(d)
+	}
 	return err
 }
 

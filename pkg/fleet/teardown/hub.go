@@ -35,6 +35,10 @@ type HubOptions struct {
 	// Force ends the hub process first, and removes the finalizer of an agent that is away
 	// from its works. Without it such an agent keeps the hub from being removed.
 	Force bool
+	// KeepAPIs leaves the definitions with all objects of users in place, and removes only what would
+	// need a hub: admission, the rights of agents, the hub itself. A removal that has begun so, or of a
+	// hub whose definitions say so (KeptAPIs), goes on so.
+	KeepAPIs bool
 	// AgentPatience is how long, with Force, agents may take to confirm that they keep what
 	// works applied before those that are away are skipped; zero means 30 s.
 	AgentPatience time.Duration
@@ -50,8 +54,8 @@ var ErrHubBusy = errors.New("the hub still holds something")
 
 // Hub removes a hub with everything that the installer and the hub process made. A running hub
 // process does its part itself; if none runs, or it ends meanwhile, the same steps are done
-// here. It can be repeated after any failure. It deletes all ManagedClusters: the caller must
-// have confirmed that.
+// here. It can be repeated after any failure. Unless the APIs are kept, it deletes all
+// ManagedClusters: the caller must have confirmed that.
 //
 // What works applied stays on the managed clusters, and so do add-ons: see Keep, whose result
 // and error Hub returns too. It waits for objects that another program holds by a finalizer.
@@ -111,7 +115,7 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 	if h.o.Force {
 		// The ClusterManager comes last, so that a hub whose works cannot be made harmless
 		// runs again once it is reinstalled.
-		if waiting, err := inOrder(ctx, h.stopProcess, h.admission, h.keeper.round); waiting != "" || err != nil {
+		if waiting, err := inOrder(ctx, h.stopProcess, h.harmless); waiting != "" || err != nil {
 			return waiting, err
 		}
 	}
@@ -136,6 +140,19 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 		}
 	}
 	return h.installed(ctx)
+}
+
+// harmless keeps agents from removing what works applied, before anything is deleted. Where works
+// stay, there is nothing to do.
+func (h *hubRemoval) harmless(ctx context.Context) (string, error) {
+	keep, err := h.keepsAPIs(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case keep:
+		return h.disownAPIs(ctx)
+	}
+	return inOrder(ctx, h.admission, h.keeper.round)
 }
 
 // stopProcess ends the hub process, so that no loop recreates what is deleted.
@@ -238,8 +255,8 @@ func (h *hubRemoval) installed(ctx context.Context) (string, error) {
 const hubLock = "clustermanager-lock"
 
 // namespacesGone removes the two namespaces, both at once because Kubernetes takes seconds for each,
-// unless one has another owner: a hub that manages itself shares one with its agent. It returns
-// what it waits for, including definitions that are still being deleted.
+// unless one has another owner, because a hub that manages itself shares one with its agent, or has
+// objects of users that are kept. It returns what it waits for, including definitions that are still being deleted.
 func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
 	waiting := ""
 	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
@@ -256,14 +273,19 @@ func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
 	return "API " + live.GetName() + " to go", nil
 }
 
-// namespaceGone removes one namespace of the hub, or disowns it when it has another owner too;
+// namespaceGone removes one namespace of the hub, or disowns it when it has another owner too, or
+// objects of users that are kept;
 // it returns what it waits for.
 func (h *hubRemoval) namespaceGone(ctx context.Context, name string) (string, error) {
 	live, err := get(ctx, h.client.Resource(namespaces), name, "namespace "+name)
 	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {
 		return "", err
 	}
-	if isShared(live) {
+	held, err := h.holdsKept(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if held || isShared(live) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, operatorv1.LabelCreatedByClusterManager)
 		_, err := h.client.Resource(namespaces).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return "", failed("giving up namespace "+name, err)

@@ -46,7 +46,7 @@ func TestWhatAHubNeedsForItsClustersIsRemovedOnce(t *testing.T) {
 		}
 		return waiting, requests
 	}
-	removal := NewHubRemoval(client)
+	removal := NewHubRemoval(client, false)
 	waiting, requests := round(removal)
 	require.Contains(t, waiting, "Deployments of the split layout")
 	require.NotZero(t, requests)
@@ -54,6 +54,6 @@ func TestWhatAHubNeedsForItsClustersIsRemovedOnce(t *testing.T) {
 	require.NotZero(t, requests, "what the components had is there until now")
 	_, requests = round(removal)
 	require.Zero(t, requests)
-	_, requests = round(NewHubRemoval(client))
+	_, requests = round(NewHubRemoval(client, false))
 	require.NotZero(t, requests, "another process knows nothing of it")
 }

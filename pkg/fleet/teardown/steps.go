@@ -83,21 +83,23 @@ func HubAdmission() (validating, mutating []string) {
 // is left. No loop of the hub may run meanwhile, or it would recreate what is deleted.
 type HubRemoval struct {
 	client    dynamic.Interface
+	keepAPIs  bool
 	withdrawn int
 }
 
 // NewHubRemoval returns a removal that has not begun. Another process can continue what one has
-// begun.
-func NewHubRemoval(client dynamic.Interface) *HubRemoval {
-	return &HubRemoval{client: client}
+// begun. keepAPIs is described at HubOptions.
+func NewHubRemoval(client dynamic.Interface, keepAPIs bool) *HubRemoval {
+	return &HubRemoval{client: client, keepAPIs: keepAPIs}
 }
 
 // Instances removes, as far as it can without waiting: admission, so that nothing is refused by a
 // process that is ending; conversion; the components of the split layout; and all ManagedClusters
-// with what is in their namespaces, after making their works harmless. It returns what it waits
-// for, or an empty text when nothing is left.
+// with what is in their namespaces, after making their works harmless. If the APIs are kept, the
+// clusters and all else of users stay. It returns what it waits for, or an empty text when nothing
+// is left.
 func (r *HubRemoval) Instances(ctx context.Context) (string, error) {
-	h := newHubRemoval(r.client, HubOptions{})
+	h := newHubRemoval(r.client, HubOptions{KeepAPIs: r.keepAPIs})
 	h.withdrawn, h.sight = r.withdrawn, processSight
 	waiting, err := h.instances(ctx)
 	r.withdrawn = h.withdrawn
@@ -107,13 +109,13 @@ func (r *HubRemoval) Instances(ctx context.Context) (string, error) {
 // Rest removes what else the hub process made, after Instances: the rights of agents, the APIs,
 // certificates and, if it has the right to, their namespace. It returns what it waits for.
 func (r *HubRemoval) Rest(ctx context.Context) (string, error) {
-	return newHubRemoval(r.client, HubOptions{}).rest(ctx)
+	return newHubRemoval(r.client, HubOptions{KeepAPIs: r.keepAPIs}).rest(ctx)
 }
 
 // HubWithoutProcess removes a whole hub, as Hub does, whose process has ended for good. It goes as
-// far as it can without waiting, and returns what it waits for.
-func HubWithoutProcess(ctx context.Context, client dynamic.Interface) (string, error) {
-	return newHubRemoval(client, HubOptions{}).round(ctx)
+// far as it can without waiting, and returns what it waits for. keepAPIs is described at HubOptions.
+func HubWithoutProcess(ctx context.Context, client dynamic.Interface, keepAPIs bool) (string, error) {
+	return newHubRemoval(client, HubOptions{KeepAPIs: keepAPIs}).round(ctx)
 }
 
 func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)) (string, error) {
@@ -156,6 +158,13 @@ func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
 }
 
 func (h *hubRemoval) instances(ctx context.Context) (string, error) {
+	keep, err := h.keepsAPIs(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case keep:
+		return inOrder(ctx, h.disownAPIs, h.withdraw)
+	}
 	return inOrder(ctx, h.withdraw, h.keeper.round, h.clusters, h.leftovers)
 }
 
@@ -179,7 +188,15 @@ func (h *hubRemoval) rest(ctx context.Context) (string, error) {
 // made removes what else the hub process made, except for the namespace of the certificates.
 // Admission is looked at for a last time: some of it is asked about namespaces.
 func (h *hubRemoval) made(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.rights, h.profiles, h.permissions, h.definitions, h.certificates, h.processPolicy, h.admission)
+	keep, err := h.keepsAPIs(ctx)
+	if err != nil {
+		return "", err
+	}
+	steps := []func(context.Context) (string, error){h.rights, h.profiles}
+	if !keep {
+		steps = append(steps, h.permissions, h.definitions)
+	}
+	return inOrder(ctx, append(steps, h.certificates, h.processPolicy, h.admission)...)
 }
 
 // processPolicy removes the NetworkPolicy of the compact layout.

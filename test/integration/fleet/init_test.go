@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -59,6 +60,51 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 
 	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "60s").code, "no hub process runs here")
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
+	keptAPIs(t, hub)
+}
+
+// keptAPIs: a hub that is set to leave its APIs stays so when it is installed again, and the plugin
+// leaves them, too, with what users have there, and says so. No process of it runs.
+func keptAPIs(t *testing.T, hub *harness.Cluster) {
+	init := []string{"hub", "init", "--context", "hub", "--wait=false"}
+	require.Zero(t, run(t, init...).code)
+	api := hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management")
+	_, err := api.Patch(t.Context(), "cluster-manager", types.StrategicMergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[
+		{"name":"cluster-manager","args":["run","--skip-remove-crds"]}]}}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.Zero(t, run(t, init...).code)
+	u, err := api.Get(t.Context(), "cluster-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	d, err := typed.FromUnstructured[appsv1.Deployment](u)
+	require.NoError(t, err)
+	require.Equal(t, []string{"run", "--skip-remove-crds"}, d.Spec.Template.Spec.Containers[0].Args)
+
+	const name = "managedclusters.cluster.open-cluster-management.io"
+	definition, err := crd.Any(name)
+	require.NoError(t, err)
+	definition.SetLabels(map[string]string{"open-cluster-management.io/created-by-clustermanager": "cluster-manager"})
+	_, err = hub.Dynamic(t).Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err = hub.Dynamic(t).Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "c1", nil),
+			metav1.CreateOptions{})
+		return err == nil
+	}, 2*time.Minute, 100*time.Millisecond, "%v", &err)
+
+	clean := []string{"hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "5m"}
+	plan := run(t, append(clean, "--dry-run")...)
+	require.NotContains(t, plan.out, name)
+	require.Equal(t, 6, run(t, "hub", "clean", "--context", "hub", "--yes").code, "a cluster is attached")
+	done := run(t, clean...)
+	require.Zero(t, done.code, done.err)
+	require.Contains(t, done.err, "1 API is kept with all objects of users")
+	kept, err := hub.Dynamic(t).Resource(clusters).Get(t.Context(), "c1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Nil(t, kept.GetDeletionTimestamp())
+	again := run(t, clean...)
+	require.Contains(t, again.out, "unchanged")
+	require.Contains(t, again.err, "hub init --context hub, which takes them over")
+	require.Contains(t, run(t, init...).out, "created")
 }
 
 // foreignParts adds what another tool might add to the hub's Deployment; hub init repairs

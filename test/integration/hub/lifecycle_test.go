@@ -86,6 +86,7 @@ func TestTheWholeLifeOfAHub(t *testing.T) {
 	t.Run("a restart writes nothing", func(t *testing.T) { s.testRestart(t) })
 	t.Run("a split hub is not joined", func(t *testing.T) { s.testSplit(t) })
 	t.Logf("measured: at the end %s", held(t, s))
+	t.Run("a removal that skips the APIs leaves all objects of users, which a later hub takes over", func(t *testing.T) { s.testKept(t) })
 	t.Run("removing the ClusterManager removes what the process made", func(t *testing.T) { s.testRemoval(t) })
 	t.Run("the rest goes by its label", func(t *testing.T) { s.testClean(t) })
 }
@@ -440,18 +441,30 @@ func (s *scene) testRemoval(t *testing.T) {
 	s.leftovers(t, []string{"clustermanagers.operator.open-cluster-management.io"})
 	require.Equal(t, []string{hub.Name}, s.policies(t), "that of the installer")
 	// Creating it again needs no installer.
-	_, err = s.dyn.Resource(managers).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+	s.createManager(t)
+	s.awaitHub(t)
+	s.removeManager(t)
+}
+
+func (s *scene) createManager(t *testing.T) {
+	t.Helper()
+	_, err := s.dyn.Resource(managers).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": operatorv1.GroupVersion.String(),
 		"kind":       "ClusterManager",
 		"metadata":   map[string]any{"name": hub.Name},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.awaitHub(t)
+}
+
+// removeManager deletes the ClusterManager and waits until it is gone.
+func (s *scene) removeManager(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
 	require.NoError(t, s.dyn.Resource(managers).Delete(ctx, hub.Name, metav1.DeleteOptions{}))
 	soon(t, func() bool {
 		_, err := s.dyn.Resource(managers).Get(ctx, hub.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, "the hub does not go again")
+	}, "the hub does not go")
 }
 
 // blockWorks makes admission of works again, which nobody answers, and waits until the removal has

@@ -23,4 +23,7 @@
 {{- if $values.enableSyncLabels -}}
 {{- $_ := set $container "args" (append $container.args "--enable-sync-labels") -}}
 {{- end -}}
+{{- if $values.skipRemoveCRDs -}}
+{{- $_ := set $container "args" (append $container.args "--skip-remove-crds") -}}
+{{- end -}}
 {{- end -}}

@@ -108,6 +108,10 @@ const (
 	// AnnotationVersion on a CustomResourceDefinition holds the version of the
 	// program that wrote it last; an older one leaves it alone.
 	AnnotationVersion = "operator.open-cluster-management.io/version"
+	// AnnotationRemovalPolicy on a CustomResourceDefinition of a hub says what becomes of it when the
+	// hub is removed: with RemovalPolicyKeep it stays with its objects.
+	AnnotationRemovalPolicy = "operator.open-cluster-management.io/removal-policy"
+	RemovalPolicyKeep       = "keep"
 	// AnnotationSpecHash on a Deployment holds the hash of its desired spec.
 	AnnotationSpecHash = "operator.openshift.io/spec-hash"
 	// AnnotationManagedResourcesEvictionTimestamp on a Klusterlet holds when the managed
