@@ -91,7 +91,7 @@ func (a *adoption) look(ctx context.Context) ([]fleet.Change, error) {
 		return nil, err
 	}
 	dry := a.InitOptions
-	dry.Progress, dry.DryRun, dry.Diff, dry.TakeOver = nil, fleet.DryRunClient, false, a.takeOver
+	dry.Progress, dry.DryRun, dry.Diff, dry.TakeOver, dry.KeepAPIs = nil, fleet.DryRunClient, false, a.takeOver, hub.KeepsAPIs(a.before())
 	found, err := hub.Init(ctx, dry)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (a *adoption) execute(ctx context.Context) error {
 			return err
 		}
 	}
-	o.TakeOver = a.takeOver
+	o.TakeOver, o.KeepAPIs = a.takeOver, hub.KeepsAPIs(a.before())
 	if _, err := hub.Init(ctx, o); err != nil {
 		return err
 	}

@@ -53,8 +53,8 @@ type CleanResult struct {
 	// Kept are the namespaces that clusters had. They stay, because they may hold objects of
 	// users.
 	Kept []string `json:"kept"`
-	// KeptAPIs are the definitions that stay with all their objects, because the hub runs or ran with
-	// --skip-remove-crds. A later hub takes them over.
+	// KeptAPIs are the definitions that stay with all their objects, because the hub is or was set to
+	// keep its APIs. A later hub takes them over.
 	KeptAPIs []string `json:"keptAPIs,omitempty"`
 	// Stays is what works applied, by cluster; it is no longer managed.
 	Stays []teardown.KeptCluster `json:"stays"`
@@ -127,7 +127,7 @@ func (o *CleanOptions) kept(ctx context.Context, result *CleanResult, items []fl
 	if result.KeptAPIs, err = teardown.KeptAPIs(ctx, o.Hub.Client); err != nil {
 		return false, fleet.Explain("looking for APIs that are kept", o.Hub, err)
 	}
-	if !keepsAPIs(d) {
+	if !KeepsAPIs(d) {
 		return len(result.KeptAPIs) > 0, nil
 	}
 	for _, c := range items {

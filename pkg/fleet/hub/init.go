@@ -63,8 +63,9 @@ type InitOptions struct {
 	// TakeOver ends what another distribution runs of the same hub. It is called when our
 	// process is installed, before Init waits for the hub; nil refuses such a hub.
 	TakeOver func(context.Context, *fleet.Run) error
-
-	keepAPIs bool
+	// KeepAPIs leaves the APIs and all objects of users in place when the hub is removed. A hub that is
+	// there keeps what it does.
+	KeepAPIs bool
 }
 
 // Rights of the add-on manager: those that charts of add-ons rely on, or only what it needs
@@ -174,7 +175,7 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	}
 	objects, err := hub.Objects(hub.Options{
 		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports, Layout: o.Layout,
-		Placement: placement, Resources: resources, KeepAPIs: o.keepAPIs,
+		Placement: placement, Resources: resources, KeepAPIs: o.KeepAPIs,
 	})
 	if err != nil {
 		return nil, err

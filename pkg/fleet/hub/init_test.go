@@ -3,9 +3,12 @@
 package hub
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,4 +43,16 @@ func TestTheSplitLayoutIsRefusedForOtherImages(t *testing.T) {
 	require.Contains(t, refused.Cause, `spec.workImagePullSpec="mirror.example/work:v1.3.1"`)
 	require.NoError(t, unstructured.SetNestedField(live.Object, "mirror.example/ocm-hub:v1", "spec", "workImagePullSpec"))
 	require.NoError(t, (&InitOptions{Layout: LayoutSplit}).checkImages(live))
+}
+
+// TestAHubThatKeepsItsAPIsIsRecognized, whoever installed it: an adoption keeps that, too.
+func TestAHubThatKeepsItsAPIsIsRecognized(t *testing.T) {
+	require.False(t, KeepsAPIs(nil))
+	for args, want := range map[string]bool{
+		"run": false, "run --skip-remove-crds": true, "hub --skip-remove-crds=true": true, "hub --skip-remove-crds=false": false,
+	} {
+		d := &appsv1.Deployment{}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Args: strings.Fields(args)}}
+		require.Equal(t, want, KeepsAPIs(d), args)
+	}
 }

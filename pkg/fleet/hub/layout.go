@@ -38,8 +38,9 @@ func LayoutOf(d *appsv1.Deployment) string {
 	return LayoutCompact
 }
 
-// keepsAPIs reports whether the hub that a Deployment runs leaves its APIs in place when it is removed.
-func keepsAPIs(d *appsv1.Deployment) bool {
+// KeepsAPIs reports whether the hub that a Deployment runs, ours or that of another distribution, leaves
+// its APIs in place when it is removed.
+func KeepsAPIs(d *appsv1.Deployment) bool {
 	return d != nil && slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Args, func(arg string) bool { return arg == hub.FlagKeepAPIs || arg == hub.FlagKeepAPIs+"=true" })
 	})
@@ -49,7 +50,8 @@ func keepsAPIs(d *appsv1.Deployment) bool {
 // is given, the layout.
 func (o *InitOptions) keepArguments(ctx context.Context) error {
 	d, err := Deployment(ctx, o.Hub)
-	if o.keepAPIs = keepsAPIs(d); o.Layout == "" {
+	o.KeepAPIs = o.KeepAPIs || KeepsAPIs(d)
+	if o.Layout == "" {
 		o.Layout = LayoutOf(d)
 	}
 	return err

@@ -23,7 +23,7 @@ import (
 
 // KeptAPIs returns the names of the hub's definitions that stay with their objects when the hub is
 // removed, and after it was: those that carry operatorv1.AnnotationRemovalPolicy. The hub's process
-// sets it while it runs with --skip-remove-crds, and a later hub takes it away.
+// sets it while it is to keep its APIs, and a later hub takes it away.
 func KeptAPIs(ctx context.Context, client dynamic.Interface) ([]string, error) {
 	var out []string
 	for _, name := range append([]string{crd.ClusterPermissions}, hubCRDs...) {
