@@ -73,6 +73,12 @@ var catalogue = []entry{
 	{check.CodeHubLeads, "the hub leads to its clusters",
 		"With the feature gate ClusterProxy, the hub serves an API behind its API server. " +
 			"While that API is registered and does not answer, Kubernetes cannot delete namespaces of the hub."},
+	{check.CodeHubStored, "objects are stored in versions that are served",
+		"Hubs of old releases stored objects in versions that no longer exist. Kubernetes refuses a definition without a version of its " +
+			"status.storedVersions: every object is written once, then the version is taken out of that list."},
+	{check.CodeHubAdmits, "clusters may ask to join",
+		"Whoever has a join token may create a ManagedCluster and a certificate request, and follow them. " +
+			"If that ClusterRole or its bindings were changed, every join waits without end. \"kubectl ocm hub init\" restores them."},
 	{check.CodeClusterWaits, "no cluster waits to be accepted or denied",
 		"A cluster asks to join. Compare the key with the one that join printed, then accept or deny it."},
 	{check.CodeClusterRequest, "certificate requests are answered",

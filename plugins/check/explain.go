@@ -54,6 +54,11 @@ var remedies = map[string]remedy{
 		"kubectl patch clustermanager cluster-manager --type json -p PATCH --context HUB      removes the user"},
 	check.CodeHubLeads: {"the APIService v1alpha1.connect.open-cluster-management.io is not Available, or missing while the gate is on",
 		"kubectl ocm hub status --context HUB; kubectl delete apiservice v1alpha1.connect.open-cluster-management.io --context HUB, if the gate is off"},
+	check.CodeHubStored: {"status.storedVersions of a definition names a version that it does not serve, or that the hub's own definition lacks",
+		"kubectl get DEFINITION -A -o json --context HUB | kubectl replace -f - --context HUB, then take the version out of status.storedVersions: " +
+			"kubectl edit crd DEFINITION --subresource status --context HUB"},
+	check.CodeHubAdmits: {"the API server says that the account of join tokens, or the group of bootstrap tokens, lacks a right to ask",
+		"kubectl ocm hub init --context HUB"},
 	check.CodeClusterWaits: {"hubAcceptsClient is not set, and nobody has denied the cluster",
 		"kubectl ocm accept CLUSTER --context HUB, or kubectl ocm cluster deny CLUSTER --context HUB"},
 	check.CodeClusterRequest: {"a certificate request of the agent has no answer, or was denied",

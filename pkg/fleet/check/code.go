@@ -28,6 +28,8 @@ const (
 	CodeHubTokens        = "OCM0214"
 	CodeHubApprovers     = "OCM0215"
 	CodeHubLeads         = "OCM0216"
+	CodeHubStored        = "OCM0217"
+	CodeHubAdmits        = "OCM0218"
 	CodeClusterWaits     = "OCM0301"
 	CodeClusterRequest   = "OCM0302"
 	CodeClusterJoining   = "OCM0303"

@@ -45,6 +45,7 @@ func (c *checking) hub(ctx context.Context) []Area {
 		{CodeHubSigner, c.signer},
 		{CodeHubPublished, h.published},
 		{CodeHubTokens, h.tokens},
+		{CodeHubAdmits, h.admitsClusters},
 		{CodeHubApprovers, h.approvers},
 		{CodeHubLeads, c.leads},
 	})
@@ -204,6 +205,7 @@ func (h *hubCheck) address(ctx context.Context) ([]Finding, error) {
 	return good(CodeHubAddress, "agents reach it at %s", server), nil
 }
 
+// kinds reports kinds that are missing, and those that are stored in versions that end.
 func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
 	wanted, err := crd.Hub()
 	if err != nil {
@@ -212,6 +214,10 @@ func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
 	items, err := fleet.ListAll(ctx, h.o.Hub, fleet.Query{Resource: fleet.Definitions})
 	if err != nil {
 		return nil, fleet.Explain("listing definitions", h.o.Hub, err)
+	}
+	stale, err := h.stored(ctx, items)
+	if err != nil {
+		return stale, err
 	}
 	var missing []string
 	for _, d := range wanted {
@@ -223,9 +229,9 @@ func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
 	}
 	if len(missing) > 0 {
 		title := fmt.Sprintf("%d of %d kinds are not served", len(missing), len(wanted))
-		return []Finding{failure(CodeHubKinds, title, fleet.Listed(missing), h.fix())}, nil
+		return append(stale, failure(CodeHubKinds, title, fleet.Listed(missing), h.fix())), nil
 	}
-	return good(CodeHubKinds, "%d kinds are served", len(wanted)), nil
+	return append(good(CodeHubKinds, "%d kinds are served", len(wanted)), stale...), nil
 }
 
 // admission reports which webhook is missing or does not answer.

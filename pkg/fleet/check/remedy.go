@@ -133,6 +133,9 @@ const (
 	ShowTree fleet.RemedyCode = "check.ShowTree"
 	// ShowYAML shows a whole object.
 	ShowYAML fleet.RemedyCode = "check.ShowYAML"
+	// StoreAgain stores the objects of a definition in a version that is served, and drops the others
+	// from its status.
+	StoreAgain fleet.RemedyCode = "check.StoreAgain"
 	// TakeFields lets a work take over the fields of others.
 	TakeFields fleet.RemedyCode = "check.TakeFields"
 	// TakeOverAgent shows what taking over the agent of another distribution changes, and

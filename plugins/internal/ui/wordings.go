@@ -328,9 +328,12 @@ var wordings = map[fleet.RemedyCode]string{
 		"as a user who has these rights",
 	check.ShowRivals: "kubectl ocm work tree {{.older}} {{.work}} -c {{.cluster}}{{.on}}      shows both: declare the object in one of them, " +
 		"or identically",
-	check.ShowSigner:     "kubectl get lease {{.lease}} -n {{.namespace}}{{.on}}      shows whether it renews again; start it on the hub's control plane",
-	check.ShowTree:       "kubectl ocm work tree {{.work}} -c {{.cluster}}{{.on}}",
-	check.ShowYAML:       "kubectl get {{.resource}} {{.name}} -o yaml{{.on}}",
+	check.ShowSigner: "kubectl get lease {{.lease}} -n {{.namespace}}{{.on}}      shows whether it renews again; start it on the hub's control plane",
+	check.ShowTree:   "kubectl ocm work tree {{.work}} -c {{.cluster}}{{.on}}",
+	check.ShowYAML:   "kubectl get {{.resource}} {{.name}} -o yaml{{.on}}",
+	check.StoreAgain: "{{with .change}}kubectl patch crd {{$.definition}} --type json -p {{.}}{{$.on}} && {{end}}" +
+		"{{with .rewrite}}kubectl get {{.}} -A -o json{{$.on}} | kubectl replace -f -{{$.on}} && {{end}}" +
+		"kubectl patch crd {{.definition}} --subresource status --type merge -p {{.status}}{{.on}}",
 	check.TakeFields:     "kubectl patch manifestwork {{.work}} -n {{.cluster}} --type json -p {{.patch}}{{.on}}      if the work is to own these fields",
 	check.TakeOverAgent:  joinAdopt + "      shows what taking it over changes",
 	check.TakeOverHub:    "kubectl ocm hub init --adopt --plan{{.on}}      shows what taking it over changes",

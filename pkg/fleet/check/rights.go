@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// reviewsAtOnce is how many reviews are open at the same time.
+const reviewsAtOnce = 8
+
+// rightsOf returns what rules grant in a namespace, or everywhere, one action each.
+func rightsOf(rules []rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {
+	var out []authorizationv1.ResourceAttributes
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, of := range rule.Resources {
+				resource, part, _ := strings.Cut(of, "/")
+				for _, name := range names {
+					for _, verb := range rule.Verbs {
+						out = append(out, authorizationv1.ResourceAttributes{
+							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: part, Name: name,
+						})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// rightText words a right: "get configmaps cluster-info", "create managedclustersets/join default".
+func rightText(r *authorizationv1.ResourceAttributes) string {
+	out := r.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		out += "/" + r.Subresource
+	}
+	if r.Name != "" {
+		out += " " + r.Name
+	}
+	return out
+}
+
+// lacking returns those of the rights that a user does not have, as the API server says.
+func lacking(ctx context.Context, c *fleet.Cluster, user *authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes) ([]string, error) {
+	allowed := make([]bool, len(rights))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for i := range rights {
+		group.Go(func() (err error) {
+			allowed[i], _, err = review.Access(ctx, c.Client, user, review.Right{Resource: &rights[i]})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range rights {
+		if !allowed[i] {
+			out = append(out, rightText(&rights[i]))
+		}
+	}
+	return out, nil
+}
+
+// accountOf returns the user that a ServiceAccount is.
+func accountOf(namespace, name string) *authenticationv1.UserInfo {
+	return &authenticationv1.UserInfo{
+		Username: "system:serviceaccount:" + namespace + ":" + name,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+}
+
+// joining is whom clusters are while they ask to join.
+var joining = []struct {
+	what string
+	user *authenticationv1.UserInfo
+}{
+	{"join tokens", accountOf(confighub.Namespace, confighub.BootstrapServiceAccount)},
+	{"bootstrap tokens", &authenticationv1.UserInfo{
+		Username: "system:bootstrap:000000",
+		Groups:   []string{"system:bootstrappers", clusterv1.GroupBootstrap, "system:authenticated"},
+	}},
+}
+
+// admitsClusters reports rights that the holders of tokens lack to ask to join. Another operator
+// leaves it to its users whom they give which rights.
+func (h *hubCheck) admitsClusters(ctx context.Context) ([]Finding, error) {
+	if h.runner == nil && h.hosted == "" || h.others {
+		return nil, nil
+	}
+	objects, err := confighub.Bootstrap()
+	if err != nil {
+		return nil, err
+	}
+	var wanted []authorizationv1.ResourceAttributes
+	for _, u := range objects {
+		if u.GetKind() != "ClusterRole" {
+			continue
+		}
+		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, rightsOf(role.Rules, "")...)
+	}
+	var out []Finding
+	for _, who := range joining {
+		missing, err := lacking(ctx, h.o.Hub, who.user, wanted)
+		switch {
+		case apierrors.IsForbidden(err):
+			return []Finding{warning(CodeHubAdmits, "whether clusters may ask to join cannot be checked", fleet.OneLine(err.Error()), CheckAsAdmin.On(h.o.Hub))}, nil
+		case err != nil:
+			return out, fleet.Explain("asking for the rights of "+who.user.Username, h.o.Hub, err)
+		case len(missing) > 0:
+			out = append(out, failure(CodeHubAdmits, "clusters with "+who.what+" may not ask to join", "they lack: "+fleet.Listed(missing), h.fix()))
+		}
+	}
+	if out == nil {
+		out = good(CodeHubAdmits, "clusters may ask to join")
+	}
+	return out, nil
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// shellLine runs a printed line of kubectl commands in a shell.
+func shellLine(t *testing.T, line string) {
+	t.Helper()
+	require.NotContains(t, line, "<")
+	binaries, err := harness.Binaries(t.Context())
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), "sh", "-c", line)
+	command.Env = append(environment(t), "PATH="+filepath.Dir(binaries.Kubectl)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	said, err := command.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", line, said)
+}
+
+// TestWhatAHubInheritsIsNamed gives a hub what hubs of old releases and hands have left of it.
+func TestWhatAHubInheritsIsNamed(t *testing.T) {
+	t.Parallel()
+	hub := harness.Fresh(t, "hub")
+	contexts(t, map[string]*harness.Cluster{"hub": hub})
+	client := asHub(t, hub)
+	healthy := looked(t, "hub", "--context", "hub")
+	for _, code := range []string{"OCM0217", "OCM0218"} {
+		require.NotContains(t, healthy, code)
+	}
+	t.Run("versions that are gone", func(t *testing.T) { storedFaults(t, client) })
+	t.Run("the rights of clusters that join", func(t *testing.T) { joiningFaults(t, hub) })
+}
+
+// joiningFaults takes a right from those who ask to join, then the account of join tokens out of its
+// binding, then one binding away.
+func joiningFaults(t *testing.T, hub *harness.Cluster) {
+	const role, binding = "open-cluster-management:bootstrap", "open-cluster-management:bootstrap:"
+	check := []string{"hub", "--context", "hub"}
+	p := typist{more: " --wait=false"}
+	patched(t, hub, library.ClusterRoles, "", role, `{"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]},`+
+		`{"apiGroups":["cluster.open-cluster-management.io"],"resources":["managedclusters","managedclustersets/join"],"verbs":["*"]}]}`)
+	p.mendedBy(t, "OCM0218", "they lack: create certificatesigningrequests, get certificatesigningrequests, list certificatesigningrequests, "+
+		"watch certificatesigningrequests", check...)
+	patched(t, hub, library.ClusterBindings, "", binding+"agent-registration",
+		`{"subjects":[{"kind":"ServiceAccount","namespace":"open-cluster-management","name":"other"}]}`)
+	p.mendedBy(t, "OCM0218", "clusters with join tokens may not ask to join", check...)
+	require.NoError(t, hub.Dynamic(t).Resource(library.ClusterBindings).Delete(t.Context(), binding+"managedcluster", metav1.DeleteOptions{}))
+	p.mendedBy(t, "OCM0218", "clusters with bootstrap tokens may not ask to join", check...)
+}
+
+// storedFaults stores a placement as hubs did whose version of placements is gone, and hides a version
+// in which sets may be stored.
+func storedFaults(t *testing.T, client dynamic.Interface) {
+	const placementsName, setsName = "placements.cluster.open-cluster-management.io", "managedclustersets.cluster.open-cluster-management.io"
+	api := client.Resource(definitions)
+	check := []string{"hub", "--context", "hub"}
+	old, err := api.Get(t.Context(), placementsName, metav1.GetOptions{})
+	require.NoError(t, err)
+	versions, _, err := unstructured.NestedSlice(old.Object, "spec", "versions")
+	require.NoError(t, err)
+	first := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
+	first["name"] = "v1alpha1"
+	body, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+		{"op": "add", "path": "/spec/versions/0", "value": first},
+	})
+	require.NoError(t, err)
+	old, err = api.Patch(t.Context(), placementsName, types.JSONPatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
+	isServed(t, client, old)
+	require.Zero(t, run(t, "placement", "create", "old", "-n", "default", "--context", "hub").code)
+
+	f := found(t, "OCM0217", check...)
+	require.Equal(t, placementsName+" may be stored in v1alpha1, which is no longer served", f.Title)
+	require.Equal(t, "Kubernetes refuses the hub's definition until nothing is stored in v1alpha1", f.Cause)
+	require.Equal(t, 3, strings.Count(f.Fix, " && ")+1, f.Fix)
+	shellLine(t, f.Fix)
+	require.NotContains(t, looked(t, check...), "OCM0217")
+	own, err := crd.Get(placementsName)
+	require.NoError(t, err)
+	raw, err := own.MarshalJSON()
+	require.NoError(t, err)
+	_, err = api.Patch(t.Context(), placementsName, types.MergePatchType, raw, metav1.PatchOptions{})
+	require.NoError(t, err, "the hub's own definition is taken")
+	require.Contains(t, run(t, "placement", "list", "-n", "default", "--context", "hub").out, "old")
+	require.Zero(t, run(t, "placement", "delete", "old", "-n", "default", "--context", "hub", "--yes").code)
+
+	hidden := []byte(`{"status":{"storedVersions":["v1beta1","v1beta2"]}}`)
+	_, err = api.Patch(t.Context(), setsName, types.MergePatchType, hidden, metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	hide := []byte(`[{"op":"test","path":"/spec/versions/0/name","value":"v1beta1"},{"op":"replace","path":"/spec/versions/0/served","value":false}]`)
+	_, err = api.Patch(t.Context(), setsName, types.JSONPatchType, hide, metav1.PatchOptions{})
+	require.NoError(t, err)
+	f = found(t, "OCM0217", check...)
+	require.Equal(t, setsName+" may be stored in v1beta1, which is no longer served", f.Title)
+	require.Equal(t, "warning", string(f.Severity))
+	shellLine(t, f.Fix)
+	require.Eventually(t, func() bool {
+		_, still := looked(t, check...)["OCM0217"]
+		return !still
+	}, time.Minute, 500*time.Millisecond)
+}
