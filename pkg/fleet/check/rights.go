@@ -4,49 +4,23 @@ package check
 
 import (
 	"context"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // reviewsAtOnce is how many reviews are open at the same time.
 const reviewsAtOnce = 8
 
-// rightsOf returns what rules grant in a namespace, or everywhere, one action each.
-func rightsOf(rules []rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {
-	var out []authorizationv1.ResourceAttributes
-	for _, rule := range rules {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""}
-		}
-		for _, group := range rule.APIGroups {
-			for _, of := range rule.Resources {
-				resource, part, _ := strings.Cut(of, "/")
-				for _, name := range names {
-					for _, verb := range rule.Verbs {
-						out = append(out, authorizationv1.ResourceAttributes{
-							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: part, Name: name,
-						})
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// rightText words a right: "get configmaps cluster-info", "create managedclustersets/join default".
+// rightText words a right: "create managedclusters", "patch deployments/status web".
 func rightText(r *authorizationv1.ResourceAttributes) string {
 	out := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -101,30 +75,26 @@ var joining = []struct {
 	}},
 }
 
+// asking is what a cluster does while it asks to join: it creates its ManagedCluster and a certificate
+// request, and follows both.
+var asking = []authorizationv1.ResourceAttributes{
+	{Verb: "create", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
+	{Verb: "get", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
+	{Verb: "list", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
+	{Verb: "watch", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
+	{Verb: "create", Group: clusterv1.GroupVersion.Group, Resource: "managedclusters"},
+	{Verb: "get", Group: clusterv1.GroupVersion.Group, Resource: "managedclusters"},
+}
+
 // admitsClusters reports rights that the holders of tokens lack to ask to join. Another operator
 // leaves it to its users whom they give which rights.
 func (h *hubCheck) admitsClusters(ctx context.Context) ([]Finding, error) {
 	if h.runner == nil && h.hosted == "" || h.others {
 		return nil, nil
 	}
-	objects, err := confighub.Bootstrap()
-	if err != nil {
-		return nil, err
-	}
-	var wanted []authorizationv1.ResourceAttributes
-	for _, u := range objects {
-		if u.GetKind() != "ClusterRole" {
-			continue
-		}
-		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
-		if err != nil {
-			return nil, err
-		}
-		wanted = append(wanted, rightsOf(role.Rules, "")...)
-	}
 	var out []Finding
 	for _, who := range joining {
-		missing, err := lacking(ctx, h.o.Hub, who.user, wanted)
+		missing, err := lacking(ctx, h.o.Hub, who.user, asking)
 		switch {
 		case apierrors.IsForbidden(err):
 			return []Finding{warning(CodeHubAdmits, "whether clusters may ask to join cannot be checked", fleet.OneLine(err.Error()), CheckAsAdmin.On(h.o.Hub))}, nil
