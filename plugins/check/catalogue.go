@@ -127,6 +127,9 @@ var catalogue = []entry{
 	{check.CodeSpokeProxy, "the agent's proxy can work",
 		"The proxy of its kubeconfig, or else HTTPS_PROXY and NO_PROXY of its Deployment, is used for the hub; the variables also apply to the " +
 			"API server of its own cluster, which NO_PROXY has to except."},
+	{check.CodeSpokeRights, "the agent has its rights",
+		"The roles of the agent on its cluster, or their bindings, were changed. What it may not do fails later: works, claims, its own status. " +
+			"\"kubectl ocm join --upgrade\" restores them."},
 	{check.CodePlacementNoBinding, "namespaces with placements are bound to a set",
 		"A placement selects from the cluster sets that its namespace is bound to. Without a binding it selects nothing: clusterset bind."},
 	{check.CodePlacementUnbound, "placements name sets that they can select from",

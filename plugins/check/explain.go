@@ -113,6 +113,8 @@ var remedies = map[string]remedy{
 		"kubectl ocm join CLUSTER --context CLUSTER --hub-context HUB"},
 	check.CodeSpokeProxy: {"a proxy of the agent is a loopback address or no address, is not used for the hub, or is used for the agent's own API server",
 		"kubectl -n NAMESPACE set env deploy/klusterlet-agent NO_PROXY=HOSTS --context CLUSTER"},
+	check.CodeSpokeRights: {"a role of the agent grants less than its release needs, and the API server says that the agent has it from nowhere else",
+		"kubectl ocm join --upgrade --context CLUSTER"},
 	check.CodePlacementNoBinding: {"the namespace of a placement has no ManagedClusterSetBinding",
 		"kubectl ocm clusterset bind SET -n NAMESPACE --context HUB"},
 	check.CodePlacementUnbound: {"a set that a placement names, or that its namespace is bound to, is missing, not bound or not valid",

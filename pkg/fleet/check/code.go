@@ -56,6 +56,7 @@ const (
 	CodeSpokeAuthority   = "OCM0410"
 	CodeSpokeToken       = "OCM0411"
 	CodeSpokeProxy       = "OCM0412"
+	CodeSpokeRights      = "OCM0413"
 
 	CodePlacementNoBinding = "OCM0501"
 	CodePlacementUnbound   = "OCM0502"

@@ -119,6 +119,8 @@ const (
 	RemoveGone fleet.RemedyCode = "check.RemoveGone"
 	// RenewBootstrap gives a hosted agent a new join token.
 	RenewBootstrap fleet.RemedyCode = "check.RenewBootstrap"
+	// RestoreRights gives the agent of a klusterlet the roles of its release again.
+	RestoreRights fleet.RemedyCode = "check.RestoreRights"
 	// ResumeRollout resumes a rollout.
 	ResumeRollout fleet.RemedyCode = "check.ResumeRollout"
 	// ShowAgent shows the agent of an add-on on its cluster.

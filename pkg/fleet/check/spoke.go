@@ -51,7 +51,7 @@ func (c *checking) spoke(ctx context.Context) []Area {
 		found := c.runAll(ctx, []check{
 			{CodeSpokeAgent, a.runs}, {CodeSpokeKlusterlet, a.conditions}, {CodeSpokeIdentity, a.identity}, {CodeSpokeCertificate, a.certificate},
 			{CodeSpokeHub, a.hubAnswers}, {CodeWorkOrphans, a.orphans},
-			{CodeSpokeToken, a.joinToken}, {CodeSpokeProxy, a.proxy},
+			{CodeSpokeToken, a.joinToken}, {CodeSpokeProxy, a.proxy}, {CodeSpokeRights, a.rights},
 		})
 		area := name
 		if len(agents) > 1 {

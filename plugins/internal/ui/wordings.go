@@ -322,6 +322,7 @@ var wordings = map[fleet.RemedyCode]string{
 	check.RegisterAddOn:  "kubectl ocm addon create {{.addon}} -f FOLDER{{.on}}      or kubectl ocm addon delete {{.addon}}{{.on}}",
 	check.RevokeToken:    "kubectl ocm hub token revoke {{.token}}{{.on}}",
 	check.RemoveGone:     "kubectl ocm cluster remove {{.cluster}}{{.on}} --force      if it is gone for good",
+	check.RestoreRights:  "kubectl ocm join --upgrade{{with .klusterlet}} --klusterlet {{.}}{{end}}{{.on}}",
 	check.ResumeRollout:  "kubectl ocm addon resume {{.addon}}{{.on}}      resumes it without them",
 	check.ShowAgent:      "kubectl get pods,leases -n {{.namespace}}" + there,
 	check.ShowMissingRights: "kubectl ocm addon status {{.addon}} -c {{.cluster}}{{.on}}      names the commands to type, " +

@@ -203,7 +203,7 @@ func TestWhatAHubAdmitsByIsNamed(t *testing.T) {
 	p.mendedBy(t, "OCM0215", "1 user of automatic acceptance have no effect; the feature gate ManagedClusterAutoApproval is off", check...)
 }
 
-// TestWhatAnAgentJoinsByIsNamed spoils the join token of an agent that no node runs, and its proxies.
+// TestWhatAnAgentJoinsByIsNamed spoils the rights of an agent that no node runs, its join token, and its proxies.
 func TestWhatAnAgentJoinsByIsNamed(t *testing.T) {
 	t.Parallel()
 	const namespace = "open-cluster-management-agent"
@@ -214,6 +214,7 @@ func TestWhatAnAgentJoinsByIsNamed(t *testing.T) {
 	check := []string{"spoke", "--context", "spoke"}
 	require.NotContains(t, looked(t, check...), "OCM0411")
 	require.NotContains(t, looked(t, check...), "OCM0412")
+	agentRightsFaults(t, spoke)
 	require.NoError(t, hub.Dynamic(t).Resource(secrets).Namespace("open-cluster-management").DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "open-cluster-management.io/join-token"}))
 	typist{more: " --wait=false"}.mendedBy(t, "OCM0411", "the hub rejects its join token", append(check, "--hub-context", "hub")...)

@@ -117,3 +117,24 @@ func storedFaults(t *testing.T, client dynamic.Interface) {
 		return !still
 	}, time.Minute, 500*time.Millisecond)
 }
+
+// agentRightsFaults edits a role of an agent, deletes a binding, and takes the role admin away.
+func agentRightsFaults(t *testing.T, spoke *harness.Cluster) {
+	check := []string{"spoke", "--context", "spoke", "--hub-context", "hub"}
+	require.NotContains(t, looked(t, check...), "OCM0413")
+	p := typist{more: " --wait=false"}
+	patched(t, spoke, library.ClusterRoles, "", "kubectl-ocm:klusterlet-work:agent", `{"rules":[{"apiGroups":["work.open-cluster-management.io"],`+
+		`"resources":["appliedmanifestworks","appliedmanifestworks/finalizers"],"verbs":["*"]},`+
+		`{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["impersonate"]}]}`)
+	// The role kubectl-ocm:klusterlet allows to create subjectaccessreviews, too.
+	p.mendedBy(t, "OCM0413", "; it may not update appliedmanifestworks/status, patch appliedmanifestworks/status", check...)
+
+	client := spoke.Dynamic(t)
+	require.NoError(t, client.Resource(library.ClusterBindings).Delete(t.Context(), "kubectl-ocm:klusterlet-registration:agent", metav1.DeleteOptions{}))
+	p.mendedBy(t, "OCM0413", "it may not get nodes, list nodes, watch nodes", check...)
+
+	require.NoError(t, client.Resource(library.ClusterBindings).Delete(t.Context(), "kubectl-ocm:klusterlet-work:execution-admin", metav1.DeleteOptions{}))
+	p.mendedBy(t, "OCM0413", "it may not create configmaps, create deployments", check...)
+	_, err := client.Resource(library.ClusterBindings).Get(t.Context(), "kubectl-ocm:klusterlet-work:execution-admin", metav1.GetOptions{})
+	require.NoError(t, err)
+}
