@@ -76,11 +76,9 @@ var joining = []struct {
 }
 
 // asking is what a cluster does while it asks to join: it creates its ManagedCluster and a certificate
-// request, and follows both.
+// request, and follows both. Few rights stand for all: they come from one role.
 var asking = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
-	{Verb: "get", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
-	{Verb: "list", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
 	{Verb: "watch", Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"},
 	{Verb: "create", Group: clusterv1.GroupVersion.Group, Resource: "managedclusters"},
 	{Verb: "get", Group: clusterv1.GroupVersion.Group, Resource: "managedclusters"},
