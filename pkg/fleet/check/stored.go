@@ -70,6 +70,13 @@ func staleStoreOf(definition, own *unstructured.Unstructured) *staleStore {
 	if s.gone == nil && s.hidden == nil {
 		return nil
 	}
+	s.choose(live, kept)
+	return s
+}
+
+// choose sets the version to store everything in: the one that is stored now if it stays, or else the
+// newest of those that stay.
+func (s *staleStore) choose(live, kept []apiVersion) {
 	s.from = slices.IndexFunc(live, func(v apiVersion) bool { return v.storage })
 	for i, v := range live {
 		if !v.served || !has(kept, v.name) {
@@ -79,7 +86,6 @@ func staleStoreOf(definition, own *unstructured.Unstructured) *staleStore {
 			s.to, s.target = i, v.name
 		}
 	}
-	return s
 }
 
 func has(versions []apiVersion, name string) bool {
