@@ -30,11 +30,12 @@ const (
 	// maxDecoding is how many long bodies are decoded concurrently: hostile JSON takes many
 	// times its length when decoded.
 	maxDecoding = 2
-	// maxConnections and maxConnectionsEach limit the open connections in total and per
-	// address; maxStreams limits the concurrent requests of one connection.
-	maxConnections     = 512
-	maxConnectionsEach = 64
-	maxStreams         = 64
+	// maxConnections limits the open connections. One address may hold as many as it leaves free, so
+	// that others cannot keep a new one out, and a single API server, which opens one for each review
+	// under way, gets more than the 600 requests that it admits by default.
+	maxConnections = 2048
+	// maxStreams limits the concurrent requests of one connection.
+	maxStreams = 64
 	// maxBuffered limits the unread body bytes that one connection buffers.
 	maxBuffered = 256 << 10
 )
@@ -147,19 +148,19 @@ func (s *Server) bounded(limit int64, long *pool, next http.Handler) http.Handle
 	})
 }
 
-// limited is a listener with at most all open connections, and at most each per address;
-// further ones are closed at once.
+// limited is a listener with at most all open connections, of which an address holds no more than
+// are free; further ones are closed at once.
 type limited struct {
 	net.Listener
-	all, each int
+	all int
 
 	mu   sync.Mutex
 	open int
 	by   map[string]int
 }
 
-func limitConnections(l net.Listener, all, each int) *limited {
-	return &limited{Listener: l, all: all, each: each, by: map[string]int{}}
+func limitConnections(l net.Listener, all int) *limited {
+	return &limited{Listener: l, all: all, by: map[string]int{}}
 }
 
 // Accept returns the next connection within the limits.
@@ -180,7 +181,7 @@ func (l *limited) Accept() (net.Conn, error) {
 func (l *limited) admit(from string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.all || l.by[from] >= l.each {
+	if l.by[from] >= l.all-l.open {
 		return false
 	}
 	l.open++

@@ -147,16 +147,23 @@ func TestBodiesInMemoryAreBoundedForEachClientAndForAll(t *testing.T) {
 func TestConnectionsAreBoundedForEachAddressAndForAll(t *testing.T) {
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := limitConnections(inner, 3, 2)
+	l := limitConnections(inner, 4)
 	t.Cleanup(func() { _ = l.Close() })
 	require.True(t, l.admit("10.0.0.1"))
 	require.True(t, l.admit("10.0.0.1"))
-	require.False(t, l.admit("10.0.0.1"), "this address has reached its limit")
+	require.False(t, l.admit("10.0.0.1"), "this address holds as many as are free")
 	require.True(t, l.admit("10.0.0.2"))
-	require.False(t, l.admit("10.0.0.3"), "the total limit is reached")
-	l.release("10.0.0.1")
 	require.True(t, l.admit("10.0.0.3"))
-	l.release("10.0.0.3")
+	require.False(t, l.admit("10.0.0.4"), "the total limit is reached")
+	l.release("10.0.0.1")
+	require.True(t, l.admit("10.0.0.4"), "a new address gets the last one")
+	for _, address := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"} {
+		l.release(address)
+	}
+	busy := limitConnections(inner, maxConnections)
+	for range 600 {
+		require.True(t, busy.admit("10.0.0.1"), "an API server admits 600 requests at once, and each may be reviewed")
+	}
 
 	dial := func() net.Conn {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
@@ -166,6 +173,9 @@ func TestConnectionsAreBoundedForEachAddressAndForAll(t *testing.T) {
 	}
 	dial()
 	first, err := l.Accept()
+	require.NoError(t, err)
+	dial()
+	_, err = l.Accept()
 	require.NoError(t, err)
 	beyond := dial()
 	accepted := make(chan struct{})

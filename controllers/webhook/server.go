@@ -214,7 +214,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 			}
 		},
 	}
-	secured := tls.NewListener(limitConnections(l, maxConnections, maxConnectionsEach), s.tlsConfig())
+	secured := tls.NewListener(limitConnections(l, maxConnections), s.tlsConfig())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	s.listening.Store(true)
