@@ -96,6 +96,6 @@ func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterMan
 	for _, a := range s.Instances {
 		names[a.Cluster] = true
 	}
-	s.Clusters, err = selection.ReadClusters(ctx, c.reader, names)
-	return s, err
+	s.Clusters = c.AddOns.Clusters(names)
+	return s, nil
 }

@@ -42,7 +42,7 @@ func clusters(texts ...string) map[string]selection.Cluster {
 	out := map[string]selection.Cluster{}
 	for _, text := range texts {
 		name, rest, _ := strings.Cut(text, " ")
-		c := selection.Cluster{UID: types.UID("uid-" + name), Deleting: rest == "deleting"}
+		c := selection.Cluster{Exists: true, Deleting: rest == "deleting"}
 		if key, value, ok := strings.Cut(rest, "="); ok {
 			c.Annotations = map[string]string{key: value, "other": "x"}
 		}

@@ -87,9 +87,7 @@ func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterMan
 				selected[cluster] = true
 			}
 		}
-		if s.Clusters, err = selection.ReadClusters(ctx, c.reader, selected); err != nil {
-			return s, err
-		}
+		s.Clusters = c.AddOns.Clusters(selected)
 		for _, a := range c.Instances.Of(addOn.Name) {
 			named = append(named, a.Configs...)
 			s.Instances = append(s.Instances, Instance{AddOn: a, Works: c.Instances.Works(a.Key())})

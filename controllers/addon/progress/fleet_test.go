@@ -85,7 +85,7 @@ func newFleet(t *testing.T, strategy string, placements ...string) *fleet {
 			p.Groups, p.Clusters = append(p.Groups, g), append(p.Clusters, g.Clusters...)
 			for _, c := range g.Clusters {
 				if _, known := f.state.Clusters[c]; !known {
-					f.state.Clusters[c] = selection.Cluster{UID: types.UID(c)}
+					f.state.Clusters[c] = selection.Cluster{Exists: true}
 					f.install(c)
 				}
 			}

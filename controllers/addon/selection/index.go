@@ -5,9 +5,7 @@ package selection
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -44,19 +41,20 @@ func ByPlacements(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 }
 
 // Index indexes all ClusterManagementAddOns by what they refer to, and reports which of them
-// a change concerns.
+// a change concerns. It holds what matters to add-ons of all clusters.
 type Index struct {
 	// selects reports whether a cluster is among the decisions of a placement.
 	selects func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error)
 	concern []func(name string)
 
-	mu     sync.Mutex
-	addOns map[string]*addonv1alpha1.ClusterManagementAddOn
+	mu       sync.Mutex
+	addOns   map[string]*addonv1alpha1.ClusterManagementAddOn
+	clusters map[string]Cluster
 }
 
 // NewIndex returns an Index that watches through m.
 func NewIndex(m *manager.Manager) *Index {
-	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
+	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}, clusters: map[string]Cluster{}}
 	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
 	manager.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
 		o := cmp.Or(current, old)
@@ -68,11 +66,7 @@ func NewIndex(m *manager.Manager) *Index {
 		o := cmp.Or(current, old)
 		x.tell(x.selecting(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement]))
 	})
-	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
-		if changed(old, current) {
-			x.tell(x.matching(ByPlacements))
-		}
-	})
+	manager.Watch(m, &clusterv1.ManagedCluster{}, x.clusterChanged)
 	return x
 }
 
@@ -80,21 +74,6 @@ func NewIndex(m *manager.Manager) *Index {
 // concerns. OnConcern must be called before the manager runs, and the function must not
 // block.
 func (x *Index) OnConcern(f func(name string)) { x.concern = append(x.concern, f) }
-
-// changed reports whether something changed in a cluster that matters to add-ons.
-func changed(old, current *clusterv1.ManagedCluster) bool {
-	return old == nil || current == nil || old.UID != current.UID || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
-		!maps.Equal(relevant(old.Annotations), relevant(current.Annotations))
-}
-
-// relevant returns the annotations of a cluster that matter to add-ons.
-func relevant(all map[string]string) map[string]string {
-	out := maps.Clone(all)
-	maps.DeleteFunc(out, func(key, _ string) bool {
-		return !instance.Synced(key) && !strings.HasPrefix(key, addonv1alpha1.AnnotationPrefixExclude)
-	})
-	return out
-}
 
 func (x *Index) addOnChanged(old, current *addonv1alpha1.ClusterManagementAddOn) {
 	name := cmp.Or(current, old).Name

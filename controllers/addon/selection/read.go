@@ -7,14 +7,12 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -110,40 +108,4 @@ func sized(s clusterv1alpha1.RolloutStrategy, group *intstr.IntOrString) cluster
 		s.Progressive.MaxConcurrency = group
 	}
 	return s
-}
-
-// Cluster is what matters to add-ons in a ManagedCluster.
-type Cluster struct {
-	// UID is empty when the cluster does not exist.
-	UID types.UID
-	// Annotations are all its annotations.
-	Annotations map[string]string
-	// Deleting is true when the cluster is being deleted.
-	Deleting bool
-}
-
-// Takes reports whether an install strategy may install the add-on on the cluster.
-func (c Cluster) Takes(addOn string) bool { return c.UID != "" && !c.Deleting && !c.Excludes(addOn) }
-
-// Excludes reports whether the cluster is excluded from the add-on's install strategy.
-func (c Cluster) Excludes(addOn string) bool {
-	_, out := c.Annotations[addonv1alpha1.AnnotationPrefixExclude+addOn]
-	return out
-}
-
-// ReadClusters reads the clusters with these names.
-func ReadClusters(ctx context.Context, reader manager.Reader, names map[string]bool) (map[string]Cluster, error) {
-	out := make(map[string]Cluster, len(names))
-	for name := range names {
-		mc := &clusterv1.ManagedCluster{}
-		err := reader.Get(ctx, reconcile.Key{Name: name}, mc)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading managedcluster %s: %w", name, err)
-		}
-		out[name] = Cluster{UID: mc.UID, Annotations: mc.Annotations, Deleting: mc.DeletionTimestamp != nil}
-	}
-	return out, nil
 }

@@ -71,8 +71,21 @@ func TestWhatOfAClusterConcernsAddOns(t *testing.T) {
 		change(mc)
 		return mc
 	}
-	require.True(t, changed(nil, old))
-	require.True(t, changed(old, nil))
+	placed := &addonv1alpha1.ClusterManagementAddOn{}
+	placed.Spec.InstallStrategy.Type = addonv1alpha1.InstallStrategyPlacements
+	told := 0
+	x := &Index{
+		addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{"a": placed}, clusters: map[string]Cluster{}, concern: []func(string){func(string) { told++ }},
+	}
+	concerns := func(old, current *clusterv1.ManagedCluster) bool {
+		told = 0
+		x.clusterChanged(old, current)
+		return told > 0
+	}
+	require.True(t, concerns(nil, old))
+	require.Equal(t, map[string]Cluster{"c1": {Exists: true}}, x.Clusters(map[string]bool{"c1": true, "c2": true}))
+	require.True(t, concerns(old, nil))
+	require.Empty(t, x.Clusters(map[string]bool{"c1": true}))
 	for name, tc := range map[string]struct {
 		change func(*clusterv1.ManagedCluster)
 		want   bool
@@ -93,13 +106,16 @@ func TestWhatOfAClusterConcernsAddOns(t *testing.T) {
 		"on its way out":          {func(mc *clusterv1.ManagedCluster) { mc.DeletionTimestamp = &gone }, true},
 		"another one of the name": {func(mc *clusterv1.ManagedCluster) { mc.UID = "v" }, true},
 	} {
-		require.Equal(t, tc.want, changed(old, with(tc.change)), name)
+		concerns(nil, old)
+		now := with(tc.change)
+		require.Equal(t, tc.want, concerns(old, now), name)
+		require.Equal(t, clusterOf(now), x.Clusters(map[string]bool{"c1": true})["c1"], name)
 	}
-	c := Cluster{UID: "u", Annotations: map[string]string{addonv1alpha1.AnnotationPrefixExclude + "a": "false"}}
+	c := Cluster{Exists: true, Annotations: map[string]string{addonv1alpha1.AnnotationPrefixExclude + "a": "false"}}
 	require.False(t, c.Takes("a"), "whatever the value")
 	require.True(t, c.Takes("b"))
 	require.False(t, Cluster{}.Takes("b"), "there is none")
-	require.False(t, Cluster{UID: "u", Deleting: true}.Takes("b"))
+	require.False(t, Cluster{Exists: true, Deleting: true}.Takes("b"))
 }
 
 func TestTheSizeOfDecisionGroupsIsTheDefaultOfConcurrency(t *testing.T) {
