@@ -80,7 +80,7 @@ func Register(m *manager.Manager, c Config) {
 	}
 	manager.Watch(m, &certificatesv1.CertificateSigningRequest{}, func(old, current *certificatesv1.CertificateSigningRequest) {
 		controller.requests.Observe(old, current)
-		if old == nil && controller.requests.Total() > maxStrays {
+		if old == nil && controller.requests.Open() > maxStrays {
 			queue.AddAfter(strays, pause)
 		}
 		for _, csr := range []*certificatesv1.CertificateSigningRequest{old, current} {
@@ -101,7 +101,7 @@ func Register(m *manager.Manager, c Config) {
 	})
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		controller.uses.observe(old, current)
-		if current == nil && controller.requests.Total() > maxStrays {
+		if current == nil && controller.requests.Open() > maxStrays {
 			queue.AddAfter(strays, pause)
 		}
 		if current != nil && controller.concerns(old, current) {

@@ -92,7 +92,7 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 // for requests that were approved anyway.
 func lifeOf(r Request) time.Duration {
 	switch from := originOf(r); {
-	case findCondition(r.CSR, certificatesv1.CertificateApproved) != nil:
+	case isApproved(r.CSR):
 	case from == stranger:
 		return strangeness
 	case r.Fault != nil && from != person:
@@ -210,7 +210,7 @@ func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) 
 // Requests that were approved, or may have another purpose, are not counted and stay.
 func surplusOf(found []Request) []*certificatesv1.CertificateSigningRequest {
 	found = slices.DeleteFunc(slices.Clone(found), func(r Request) bool {
-		return r.CSR.DeletionTimestamp != nil || findCondition(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && originOf(r) == person)
+		return r.CSR.DeletionTimestamp != nil || wasApproved(r.CSR) || (r.Fault != nil && originOf(r) == person)
 	})
 	slices.SortFunc(found, inOrder)
 	var out []*certificatesv1.CertificateSigningRequest

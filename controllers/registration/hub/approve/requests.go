@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -76,7 +75,8 @@ type Request struct {
 type Requests struct {
 	mu       sync.RWMutex
 	clusters map[string]map[types.UID]Request
-	total    int
+	// open is how many of them are not approved.
+	open int
 }
 
 // newRequests makes an empty index.
@@ -90,10 +90,11 @@ func (q *Requests) Observe(old, current *certificatesv1.CertificateSigningReques
 	var known Request
 	if old != nil {
 		cluster := old.Labels[clusterv1.LabelClusterName]
-		before := len(q.clusters[cluster])
-		known = q.clusters[cluster][old.UID]
+		before, found := q.clusters[cluster][old.UID]
+		if known = before; found && !wasApproved(known.CSR) {
+			q.open--
+		}
 		delete(q.clusters[cluster], old.UID)
-		q.total -= before - len(q.clusters[cluster])
 		if len(q.clusters[cluster]) == 0 {
 			delete(q.clusters, cluster)
 		}
@@ -105,24 +106,41 @@ func (q *Requests) Observe(old, current *certificatesv1.CertificateSigningReques
 	if q.clusters[cluster] == nil {
 		q.clusters[cluster] = map[types.UID]Request{}
 	}
-	if _, again := q.clusters[cluster][current.UID]; !again {
-		q.total++
+	if again, found := q.clusters[cluster][current.UID]; found && !wasApproved(again.CSR) {
+		q.open--
+	}
+	if !wasApproved(current) {
+		q.open++
 	}
 	q.clusters[cluster][current.UID] = updatedRequest(known, current, cluster)
 }
 
-// Total is how many requests there are.
-func (q *Requests) Total() int {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	return q.total
+// wasApproved reports whether a request was approved, even if it failed since.
+func wasApproved(csr *certificatesv1.CertificateSigningRequest) bool {
+	return findCondition(csr, certificatesv1.CertificateApproved) != nil
 }
 
-// Clusters returns the cluster names that have requests, unordered.
+// Open is how many requests are not approved.
+func (q *Requests) Open() int {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	return q.open
+}
+
+// Clusters returns the cluster names that have requests which are not approved, unordered.
 func (q *Requests) Clusters() []string {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
-	return slices.Collect(maps.Keys(q.clusters))
+	var out []string
+	for cluster, all := range q.clusters {
+		for _, r := range all {
+			if !wasApproved(r.CSR) {
+				out = append(out, cluster)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // updatedRequest returns the request in its current form; results parsed from an earlier form are
@@ -176,7 +194,7 @@ func (q *Requests) With(credential string, kind func(*certificatesv1.Certificate
 
 // isApproved reports whether a request has a certificate or is about to get one.
 func isApproved(csr *certificatesv1.CertificateSigningRequest) bool {
-	return findCondition(csr, certificatesv1.CertificateApproved) != nil && refused(csr) == nil
+	return wasApproved(csr) && refused(csr) == nil
 }
 
 // parseAgent returns the agent a CSR asks a client certificate for, or why the CSR is not a
@@ -222,7 +240,7 @@ func isOpen(csr *certificatesv1.CertificateSigningRequest) bool { return !isAnsw
 
 // isAnswered reports whether the request was approved or denied.
 func isAnswered(csr *certificatesv1.CertificateSigningRequest) bool {
-	return findCondition(csr, certificatesv1.CertificateApproved) != nil || findCondition(csr, certificatesv1.CertificateDenied) != nil
+	return wasApproved(csr) || findCondition(csr, certificatesv1.CertificateDenied) != nil
 }
 
 // refused returns why a request got no certificate: the denial, or the signer's failure; nil

@@ -56,7 +56,9 @@ func TestRequestsForClustersThatDoNotExistAreBounded(t *testing.T) {
 	require.Equal(t, []string{"denied", "garbage", "n499"}, names, "the oldest first")
 }
 
-func TestRequestsAreCountedOverAllClusters(t *testing.T) {
+// TestOpenRequestsAreCountedOverAllClusters: in a fleet that registers, most are approved, and none of
+// these can be a stray.
+func TestOpenRequestsAreCountedOverAllClusters(t *testing.T) {
 	q := newRequests()
 	csr := func(cluster, uid string) *certificatesv1.CertificateSigningRequest {
 		return &certificatesv1.CertificateSigningRequest{
@@ -70,14 +72,23 @@ func TestRequestsAreCountedOverAllClusters(t *testing.T) {
 	q.Observe(nil, one)
 	q.Observe(nil, one)
 	q.Observe(nil, two)
-	require.Equal(t, 2, q.Total())
+	require.Equal(t, 2, q.Open())
 	q.Observe(two, moved)
-	require.Equal(t, 2, q.Total())
+	require.Equal(t, 2, q.Open())
 	require.ElementsMatch(t, []string{"c1", "c3"}, q.Clusters())
 	q.Observe(moved, nil)
 	q.Observe(moved, nil)
-	require.Equal(t, 1, q.Total())
+	require.Equal(t, 1, q.Open())
 	require.Equal(t, []string{"c1"}, q.Clusters())
+	approved := csr("c1", "1")
+	approved.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved}}
+	q.Observe(one, approved)
+	q.Observe(nil, approved)
+	require.Zero(t, q.Open())
+	require.Empty(t, q.Clusters())
+	q.Observe(approved, nil)
+	q.Observe(nil, one)
+	require.Equal(t, 1, q.Open())
 }
 
 // A request of a listed user is held while the certificate of its cluster's agent is valid;
