@@ -133,6 +133,12 @@ func TestAHostedHubIsInstalledInOrder(t *testing.T) {
 	require.Contains(t, pod.Volumes, corev1.Volume{Name: "hub", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: tokenSecret}}})
 	c := condition(p, operatorv1.ConditionHubRegistrationDegraded)
 	require.Equal(t, operatorv1.ReasonGetRegistrationDeploymentFailed, c.Reason)
+
+	p = Decide(state(t, withAccount, func(s *State) { s.KeepAPIs = true }))
+	u = p.Stages[3].Writes[4].(reconcile.Apply).Object.(*unstructured.Unstructured)
+	d, err = typed.FromUnstructured[appsv1.Deployment](u)
+	require.NoError(t, err)
+	require.Contains(t, d.Spec.Template.Spec.Containers[0].Args, hub.FlagKeepAPIs, "the process of the hub keeps what its operator keeps")
 }
 
 func TestTheHubReportsForItself(t *testing.T) {

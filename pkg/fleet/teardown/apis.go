@@ -48,19 +48,39 @@ func (h *hubRemoval) keepsAPIs(ctx context.Context) (bool, error) {
 	if h.o.KeepAPIs {
 		return true, nil
 	}
-	name := managedClusters.GroupResource().String()
-	live, err := get(ctx, h.client.Resource(definitions), name, "definition "+name)
+	live, err := h.clustersAPI(ctx)
 	return isKept(live), err
+}
+
+// clustersAPI returns the definition of clusters, or nil.
+func (h *hubRemoval) clustersAPI(ctx context.Context) (*unstructured.Unstructured, error) {
+	name := managedClusters.GroupResource().String()
+	return get(ctx, h.client.Resource(definitions), name, "definition "+name)
+}
+
+// markAPIs marks that of clusters if the APIs are to stay: once the process has ended, its arguments
+// are gone, and whoever continues has to know.
+func (h *hubRemoval) markAPIs(ctx context.Context) (string, error) {
+	if !h.o.KeepAPIs {
+		return "", nil
+	}
+	live, err := h.clustersAPI(ctx)
+	if err != nil || live == nil || isKept(live) {
+		return "", err
+	}
+	return "", h.keepAPI(ctx, live.GetName(), fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, operatorv1.AnnotationRemovalPolicy, operatorv1.RemovalPolicyKeep))
 }
 
 // disownAPIs marks the definitions as kept and removes our label and version, so that any later hub
 // may take them over.
 func (h *hubRemoval) disownAPIs(ctx context.Context) (string, error) {
+	if waiting, err := h.markAPIs(ctx); waiting != "" || err != nil {
+		return waiting, err
+	}
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null},"annotations":{%q:%q,%q:null,%q:null}}}`, operatorv1.LabelCreatedByClusterManager,
 		operatorv1.AnnotationRemovalPolicy, operatorv1.RemovalPolicyKeep, operatorv1.AnnotationVersion, clusterv1.AnnotationIntent)
-	api := h.client.Resource(definitions)
 	for _, name := range append([]string{crd.ClusterPermissions}, hubCRDs...) {
-		live, err := get(ctx, api, name, "definition "+name)
+		live, err := get(ctx, h.client.Resource(definitions), name, "definition "+name)
 		if err != nil {
 			return "", err
 		}
@@ -68,12 +88,16 @@ func (h *hubRemoval) disownAPIs(ctx context.Context) (string, error) {
 		if !ours && (live == nil || name == crd.ClusterPermissions || isKept(live)) {
 			continue // it may belong to others, or is done
 		}
-		_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err := failed("keeping definition "+name, notFoundIsNil(err)); err != nil {
+		if err := h.keepAPI(ctx, name, patch); err != nil {
 			return "", err
 		}
 	}
 	return "", nil
+}
+
+func (h *hubRemoval) keepAPI(ctx context.Context, name string, patch []byte) error {
+	_, err := h.client.Resource(definitions).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return failed("keeping definition "+name, notFoundIsNil(err))
 }
 
 // keptKinds are those whose objects a user may have put into a namespace of the hub.

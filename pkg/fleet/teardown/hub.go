@@ -115,7 +115,7 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 	if h.o.Force {
 		// The ClusterManager comes last, so that a hub whose works cannot be made harmless
 		// runs again once it is reinstalled.
-		if waiting, err := inOrder(ctx, h.stopProcess, h.harmless); waiting != "" || err != nil {
+		if waiting, err := inOrder(ctx, h.markAPIs, h.stopProcess, h.harmless); waiting != "" || err != nil {
 			return waiting, err
 		}
 	}
@@ -202,8 +202,7 @@ func (h *hubRemoval) isBusy(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if ns != nil && ns.GetDeletionTimestamp() != nil {
-		name := managedClusters.GroupResource().String()
-		if live, err := get(ctx, h.client.Resource(definitions), name, "definition "+name); err != nil || live == nil {
+		if live, err := h.clustersAPI(ctx); err != nil || live == nil {
 			return false, err
 		}
 	}
@@ -256,7 +255,8 @@ const hubLock = "clustermanager-lock"
 
 // namespacesGone removes the two namespaces, both at once because Kubernetes takes seconds for each,
 // unless one has another owner, because a hub that manages itself shares one with its agent, or has
-// objects of users that are kept. It returns what it waits for, including definitions that are still being deleted.
+// objects of users that are kept. It returns what it waits for, including definitions that are still
+// being deleted.
 func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
 	waiting := ""
 	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
@@ -274,8 +274,7 @@ func (h *hubRemoval) namespacesGone(ctx context.Context) (string, error) {
 }
 
 // namespaceGone removes one namespace of the hub, or disowns it when it has another owner too, or
-// objects of users that are kept;
-// it returns what it waits for.
+// objects of users that are kept; it returns what it waits for.
 func (h *hubRemoval) namespaceGone(ctx context.Context, name string) (string, error) {
 	live, err := get(ctx, h.client.Resource(namespaces), name, "namespace "+name)
 	if err != nil || live == nil || live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != operatorv1.DefaultClusterManagerName {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,11 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // testKept removes a hub that is to leave its APIs in place, and makes it again.
@@ -106,4 +110,35 @@ func (s *scene) objectsOfUsers(t *testing.T) map[string]types.UID {
 		}
 	}
 	return out
+}
+
+// TestARemovalThatKeepsTheAPIsMayDieAfterEveryWrite removes such a hub with a plugin that is killed
+// again and again. Only its first life knows that the APIs are to stay.
+func TestARemovalThatKeepsTheAPIsMayDieAfterEveryWrite(t *testing.T) {
+	t.Parallel()
+	s, _ := served(t)
+	settled(t, func() error { return create(s.dyn, cluster("c1")) })
+	s.ensureNamespace(t, "c1")
+	s.work(t, "c1", "stays", -1, workv1.FinalizerManifestWork)
+	before := s.objectsOfUsers(t)
+	require.Contains(t, before, "managedclusters /c1")
+	require.Contains(t, before, "manifestworks c1/stays")
+
+	lives, finished := 0, false
+	for ; !finished; lives++ {
+		require.Less(t, lives, 200, "the removal does not converge")
+		mortal, _ := faults.StopAfter(s.Config, 1)
+		client, err := dynamic.NewForConfig(mortal)
+		require.NoError(t, err)
+		_, err = teardown.Hub(t.Context(), client, teardown.HubOptions{Force: true, KeepAPIs: lives == 0, AgentPatience: time.Nanosecond})
+		finished = err == nil
+	}
+	t.Logf("the hub was gone after %d lives of one write", lives)
+	require.Subset(t, s.objectsOfUsers(t), before, "every object is the same, and is not being deleted")
+	require.Len(t, s.kept(t), len(s.definitions(t)))
+	require.True(t, s.absent(t), "the ClusterManager is gone with its API")
+	for _, name := range []string{hub.Namespace, hub.ComponentNamespace} {
+		_, err := s.kube.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%s: %v", name, err)
+	}
 }
