@@ -50,7 +50,7 @@ func Before(ctx context.Context, o Options) Report {
 			{CodeHubKubernetes, h.oldest(CodeHubKubernetes, fleet.OldestHub, "hub")},
 			{CodeHubSigner, h.signs},
 			{CodeHubTaken, h.otherHub},
-			{CodeHubLeftovers, h.leftovers(CodeHubLeftovers, func(ctx context.Context) error { return hub.CheckNamespaces(ctx, h.cluster) })},
+			h.leavingHub(),
 			{CodeHubAuthority, h.authority(CodeHubAuthority, hubObjects)},
 			{CodeHubAddress, (&hubCheck{checking: c}).address},
 		})}}, o.Skip)
@@ -64,7 +64,7 @@ func Before(ctx context.Context, o Options) Report {
 	areas = append(areas, Area{"before joining (" + o.Spoke.Where() + ")", s.look(ctx, CodeSpokeReached, []check{
 		{CodeSpokeKubernetes, s.oldest(CodeSpokeKubernetes, fleet.OldestManaged, "managed cluster")},
 		{CodeSpokeTaken, s.otherAgent},
-		{CodeSpokeLeftovers, s.leftovers(CodeSpokeLeftovers, func(ctx context.Context) error { return join.Leaving(ctx, s.cluster) })},
+		s.leavingAgent(),
 		{CodeSpokeAuthority, s.authority(CodeSpokeAuthority, agentObjects)},
 		{CodeClusterClock, func(context.Context) ([]Finding, error) { return s.clock(h), nil }},
 	})})
@@ -149,6 +149,16 @@ func refixed(err error, fix fleet.Fix) error {
 		e.Fix = fix
 	}
 	return err
+}
+
+// leavingHub and leavingAgent report what is still being deleted of an earlier hub, or of an earlier
+// agent.
+func (s *site) leavingHub() check {
+	return check{CodeHubLeftovers, s.leftovers(CodeHubLeftovers, func(ctx context.Context) error { return hub.CheckNamespaces(ctx, s.cluster) })}
+}
+
+func (s *site) leavingAgent() check {
+	return check{CodeSpokeLeftovers, s.leftovers(CodeSpokeLeftovers, func(ctx context.Context) error { return join.Leaving(ctx, s.cluster) })}
 }
 
 // leftovers reports what an earlier installation has left behind and is being deleted: what is

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,8 @@ func (c *checking) spoke(ctx context.Context) []Area {
 		return []Area{{name, append(reached, unreadable(CodeSpokeKlusterlet, fleet.Explain("listing klusterlets", c.o.Spoke, err)))}}
 	case len(agents) == 0:
 		join := fleet.JoinCluster.With("cluster", "", "context", c.o.Spoke.Context, "hub", c.hubContext())
-		return []Area{{name, append(reached, failure(CodeSpokeAgent, "there is no agent", "", join))}}
+		left := c.runAll(ctx, []check{(&site{checking: c, cluster: c.o.Spoke}).leavingAgent()})
+		return []Area{{name, slices.Concat(reached, []Finding{failure(CodeSpokeAgent, "there is no agent", "", join)}, left)}}
 	}
 	var out []Area
 	for i := range agents {

@@ -40,7 +40,7 @@ func TestBeforeAnInstallation(t *testing.T) {
 	require.Empty(t, looked(t, join...))
 	t.Run("rights on the cluster", func(t *testing.T) { rightsBefore(t, "OCM0410", "spoke", join[:4]) })
 	t.Run("what is being deleted on the cluster", func(t *testing.T) {
-		goesBefore(t, spoke, "OCM0409", "open-cluster-management-agent", join)
+		goesBefore(t, spoke, "OCM0409", "open-cluster-management-agent", join, "spoke", "--context", "spoke")
 	})
 	t.Run("the hub is none", func(t *testing.T) {
 		f := looked(t, "--pre", "join", "--context", "hub", "--hub-context", "spoke")["OCM0202"]
@@ -90,8 +90,8 @@ func othersBefore(t *testing.T, hub *harness.Cluster, words []string) {
 }
 
 // goesBefore plants a namespace and a definition that are being deleted. Their finalizers go while
-// the printed line waits.
-func goesBefore(t *testing.T, c *harness.Cluster, code, namespace string, words []string) {
+// the printed line waits. A plain check, if there is one of such a cluster, says so, too.
+func goesBefore(t *testing.T, c *harness.Cluster, code, namespace string, words []string, plain ...string) {
 	client := c.Dynamic(t)
 	kinds, err := crd.Hub()
 	require.NoError(t, err)
@@ -107,6 +107,9 @@ func goesBefore(t *testing.T, c *harness.Cluster, code, namespace string, words 
 	}
 	f := going(definitions, definition)
 	require.Equal(t, "definition "+definition.GetName()+" is being deleted", f.Title)
+	if len(plain) > 0 {
+		require.Equal(t, f.Title, found(t, code, plain...).Title)
+	}
 	patched(t, c, definitions, "", definition.GetName(), `{"metadata":{"finalizers":null}}`)
 	typeLine(t, f.Fix)
 	require.NotContains(t, looked(t, words...), code)
