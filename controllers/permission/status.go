@@ -154,9 +154,9 @@ func events(before, after *permissionv1alpha1.ClusterPermission) (out []reconcil
 		}
 		switch {
 		case is.Status == metav1.ConditionTrue && kind == permissionv1alpha1.ConditionApplied:
-			out = append(out, reconcile.Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Message: is.Message, WithStatus: true})
+			out = append(out, reconcile.Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Message: is.Message, After: reconcile.Status})
 		case is.Status != metav1.ConditionTrue && is.Reason != permissionv1alpha1.ReasonApplyPending:
-			out = append(out, reconcile.Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Message: is.Message, WithStatus: true})
+			out = append(out, reconcile.Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Message: is.Message, After: reconcile.Status})
 		}
 	}
 	return out

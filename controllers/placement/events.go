@@ -41,7 +41,7 @@ func events(s State, writes []decisions.Write) []reconcile.Event {
 		if text := scores(s.Scores()); text != "" {
 			out = append(out, reconcile.Event{
 				Type: corev1.EventTypeNormal, Reason: "ScoreUpdate", Action: "ScoreUpdated", Message: text, Reporter: reporter,
-				Related: decision(s.Placement.Namespace, changed[0]),
+				Related: decision(s.Placement.Namespace, changed[0]), After: reconcile.Writes,
 			})
 		}
 	}
@@ -82,6 +82,7 @@ func decisionEvents(s State, n news, names []string) []reconcile.Event {
 		}
 		out = append(out, reconcile.Event{
 			Type: n.kind, Reason: n.reason, Action: n.action, Message: text, Reporter: reporter, Related: decision(s.Placement.Namespace, name),
+			After: reconcile.Writes,
 		})
 		if last {
 			break

@@ -71,17 +71,20 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 			return Result{}, err
 		}
 	}
+	if failure == nil {
+		e.send(ctx, before, p.Events, Writes)
+	}
 	if err := e.patch(ctx, patch, patch.status(), "status"); err != nil {
 		return e.outcome(result, errors.Join(failure, err))
 	}
-	e.send(ctx, before, p.Events, true)
+	e.send(ctx, before, p.Events, Status)
 	if failure != nil {
 		return e.outcome(result, failure)
 	}
 	if err := e.patch(ctx, patch, patch.release(), ""); err != nil {
 		return e.outcome(result, err)
 	}
-	e.send(ctx, before, p.Events, false)
+	e.send(ctx, before, p.Events, Everything)
 	return result, nil
 }
 
@@ -194,11 +197,11 @@ func (e *Executor) mergePatch(ctx context.Context, t Target, body map[string]any
 	return live, nil
 }
 
-// send writes the events of a plan that go with the status, or the others. Failures are
-// only logged, because an event is never worth repeating the work.
-func (e *Executor) send(ctx context.Context, regarding Object, events []Event, withStatus bool) {
+// send writes the events of a plan that are about a part of it. Failures are only logged,
+// because an event is never worth repeating the work.
+func (e *Executor) send(ctx context.Context, regarding Object, events []Event, done Part) {
 	for _, ev := range events {
-		if ev.WithStatus != withStatus {
+		if ev.After != done {
 			continue
 		}
 		if err := e.sendOne(ctx, regarding, ev); err != nil {

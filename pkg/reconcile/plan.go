@@ -71,11 +71,23 @@ type Event struct {
 	Once bool
 	// Of distinguishes several Once events of the same reason.
 	Of string
-	// WithStatus sends the Event as soon as the object's status is written, even if other
-	// writes failed. It is for events about a change of the status, which the next pass
-	// does not see.
-	WithStatus bool
+	// After says which part of the plan has to succeed before the Event is sent.
+	After Part
 }
+
+// Part is a part of a plan.
+type Part int
+
+const (
+	// Everything is the whole plan.
+	Everything Part = iota
+	// Writes are Plan.Writes, even if the status is refused after them. They are for events about
+	// these writes, which the next pass does not see.
+	Writes
+	// Status is the status of the reconciled object, even if other writes failed. It is for events about
+	// a change of the status, which the next pass does not see.
+	Status
+)
 
 // Plan is what a decision wants done.
 type Plan struct {
@@ -87,8 +99,8 @@ type Plan struct {
 	// says how they depend on each other.
 	Writes []Write
 	Order  Order
-	// Events are sent last, except those with WithStatus. Failing to send one is not an
-	// error.
+	// Events are sent after the part of the plan that each is about. Failing to send one is not
+	// an error.
 	Events []Event
 	// RequeueAfter requeues the object after that time; zero waits for the next event.
 	RequeueAfter time.Duration

@@ -86,7 +86,7 @@ func (d *delivery) recordEvents(i int, n counts, is metav1.Condition) {
 // event adds an event, within the limit.
 func (d *delivery) event(kind, reason, message string) {
 	if len(d.events) < maxEvents {
-		d.events = append(d.events, reconcile.Event{Type: kind, Reason: reason, Message: message, WithStatus: true})
+		d.events = append(d.events, reconcile.Event{Type: kind, Reason: reason, Message: message, After: reconcile.Status})
 	}
 }
 

@@ -191,10 +191,10 @@ func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
 	elsewhere.Namespace = "not-there"
 	plan := reconcile.Plan{Object: want, Writes: []reconcile.Write{reconcile.Apply{Object: elsewhere}}, Events: []reconcile.Event{
 		{
-			Type:       corev1.EventTypeNormal,
-			Reason:     "Changed",
-			Message:    "m",
-			WithStatus: true,
+			Type:    corev1.EventTypeNormal,
+			Reason:  "Changed",
+			Message: "m",
+			After:   reconcile.Status,
 		}, {
 			Type:    corev1.EventTypeNormal,
 			Reason:  "Done",
@@ -210,6 +210,38 @@ func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
 	_, err = s.executor.Execute(t.Context(), s.service, plan)
 	require.Error(t, err)
 	require.Len(t, s.executorEvents(t), 1)
+}
+
+// TestAnEventOfTheWritesIsSentThoughTheStatusIsRefused: the next pass finds the writes done, and would
+// not tell of them.
+func TestAnEventOfTheWritesIsSentThoughTheStatusIsRefused(t *testing.T) {
+	s := newScene(t)
+	old := s.service.DeepCopy()
+	_, err := s.client.Resource(services).Namespace(s.namespace).Patch(
+		t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"other":"1"}}}`), metav1.PatchOptions{},
+	)
+	require.NoError(t, err)
+	want := old.DeepCopy()
+	reconcile.SetCondition(&want.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, time.Now())
+	event := func(reason string, after reconcile.Part) reconcile.Event {
+		return reconcile.Event{Type: corev1.EventTypeNormal, Reason: reason, Message: "m", After: after}
+	}
+	plan := reconcile.Plan{Object: want, Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1")}}, Events: []reconcile.Event{
+		event("Written", reconcile.Writes), event("Changed", reconcile.Status), event("Done", reconcile.Everything),
+	}}
+	result, err := s.executor.Execute(t.Context(), old, plan)
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter, "the status is written soon")
+	told := s.executorEvents(t)
+	require.Len(t, told, 1)
+	require.Equal(t, "Written", told[0]["reason"])
+
+	elsewhere := s.configMap("a", "1")
+	elsewhere.Namespace = "not-there"
+	plan.Writes = []reconcile.Write{reconcile.Apply{Object: elsewhere}}
+	_, err = s.executor.Execute(t.Context(), old, plan)
+	require.Error(t, err)
+	require.Len(t, s.executorEvents(t), 1, "a write failed")
 }
 
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {

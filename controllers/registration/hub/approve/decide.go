@@ -269,7 +269,7 @@ func evaluateName(s State, mc *clusterv1.ManagedCluster) ([]reconcile.Event, tim
 	c.Message = duplicateMessage(rival, mc.Annotations[clusterv1.AnnotationAgentName], seen)
 	var events []reconcile.Event
 	if have == nil || have.Status != metav1.ConditionTrue {
-		events = append(events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Namespace: mc.Name, Message: c.Message, WithStatus: true})
+		events = append(events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Namespace: mc.Name, Message: c.Message, After: reconcile.Status})
 	}
 	hub.SetCondition(mc, s.Now, c)
 	if seen {
