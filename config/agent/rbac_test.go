@@ -58,6 +58,7 @@ var wantRules = map[string][]string{
 	},
 	"kubectl-ocm:klusterlet-registration:addon-management": {
 		"/secrets: create get list update watch patch delete",
+		"/configmaps ocm-tls-profile: create get list watch patch delete",
 		"coordination.k8s.io/leases: get list watch",
 	},
 	"kubectl-ocm:klusterlet-work:agent": {

@@ -58,6 +58,9 @@ type process struct {
 	// renewals.
 	seen atomic.Pointer[selection.Signs]
 
+	// profile is what its ConfigMap says about the limits of connections; nil without one.
+	profile atomic.Pointer[observe.TLS]
+
 	workMetrics work.Metrics
 	// workProblem holds the string that says why works are not processed.
 	workProblem atomic.Value
@@ -82,7 +85,7 @@ func userAgent() string { return "ocm-agent/" + version.Get() }
 func (p *process) run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, p.log)
 	p.server = observe.NewServer(observe.Options{
-		Metrics: p.metrics(), Access: observe.NewReviews(p.management.client, p.clock), TLS: p.o.tls, Now: p.clock.Now, Log: p.log,
+		Metrics: p.metrics(), Access: observe.NewReviews(p.management.client, p.clock), TLS: observe.Changing(p.limits), Now: p.clock.Now, Log: p.log,
 	})
 	p.server.AddReady("lock", func() error {
 		if !p.held.Load() {
@@ -102,6 +105,14 @@ func (p *process) run(ctx context.Context) error {
 		loops = append(loops, loop{"files", func(ctx context.Context) error { return p.files.watch(ctx, p.clock) }})
 	}
 	return runAll(ctx, loops)
+}
+
+// limits returns what limits the connections that the process accepts now.
+func (p *process) limits() observe.TLS {
+	if t := p.profile.Load(); t != nil {
+		return *t
+	}
+	return p.o.tls
 }
 
 // runLocked runs the loops of the command while this process holds its lock.
@@ -167,7 +178,7 @@ func (p *process) register(ctx context.Context) error {
 		Spoke: p.spoke.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
 		Others: func() []string { return agents.Others(others, p.o.klusterlet) },
-		Hubs:   p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
+		Hubs:   p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, OnLimits: p.profile.Store, Clock: p.clock, Log: p.log,
 	})
 	for _, c := range p.operator.Collections() {
 		loops = append(loops, loop{"collection", c.Run})

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -69,8 +70,11 @@ type Config struct {
 	// Trouble returns what fails in the communication with the hub. The caller calls Wake
 	// after a change.
 	Trouble func() agent.Trouble
-	Clock   clock.PassiveClock
-	Log     logr.Logger
+	// OnLimits is called with what limits the connections that the agent accepts, whenever that
+	// changes; nil leaves it to the flags of the process. It must not block.
+	OnLimits func(*observe.TLS)
+	Clock    clock.PassiveClock
+	Log      logr.Logger
 }
 
 // process is what is cached of the Deployment that runs the agent.
@@ -87,6 +91,7 @@ type Controller struct {
 	klusterlets *watch.Collection[settings.Seen]
 	shared      *shared.Watch
 	deployment  *watch.Collection[process]
+	limits      *limitsWatch
 	policies    policies
 	copies      copies
 
@@ -114,6 +119,9 @@ func New(o Config) *Controller {
 		},
 	})
 	c.deployment.OnChange(wake)
+	c.limits = watchLimits(o.Spoke, o.Namespace, o.OnLimits, o.Log)
+	c.limits.OnChange(wake)
+	c.limits.OnSynced(c.Wake)
 	c.shared = shared.NewWatch(o.Spoke, o.Definitions, o.Version, c.Wake, o.Log)
 	o.Secrets.OnChange(wake)
 	o.Secrets.OnSynced(c.Wake)
@@ -134,7 +142,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // Collections returns the collections that the loop reads; the caller runs them.
 func (c *Controller) Collections() []shared.Collection {
-	return append(c.shared.Collections(), c.klusterlets, c.deployment)
+	return append(c.shared.Collections(), c.klusterlets, c.deployment, c.limits)
 }
 
 // Reconcile serves the Klusterlet of this process, and removes the agent when it is deleted.
@@ -180,7 +188,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	s := State{
 		Parts: c.shared.Parts(k.Name, c.config.Others()), Now: c.config.Clock.Now(), Klusterlet: k, Namespace: c.config.Namespace,
 		Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(), Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
-		Policies: map[string]policy{}, PullCopies: map[string]pullCopy{},
+		Policies: map[string]policy{}, Pull: pullSecret(), Profile: tlsProfile(),
 	}
 	select {
 	case <-c.config.Secrets.Synced():
@@ -213,10 +221,7 @@ func (c *Controller) needed() []shared.Collection {
 	if c.policies.end != nil {
 		out = append(out, c.policies.live, c.policies.servers)
 	}
-	if c.copies.end != nil {
-		out = append(out, c.copies.namespaces, c.copies.secrets)
-	}
-	return out
+	return append(out, c.copies.collections()...)
 }
 
 func (c *Controller) gatherAccess(ctx context.Context, s *State) {

@@ -68,11 +68,12 @@ type State struct {
 	// that it calls.
 	Policies map[string]policy
 	APIPorts []int64
-	// PullSource is the image pull secret beside the agent, nil without one; PullNamespaces are those that
-	// ask for it, and PullCopies what other namespaces have, by namespace.
-	PullSource     *credential.Secret
-	PullNamespaces []string
-	PullCopies     map[string]pullCopy
+	// Pull is the image pull secret beside the agent, and Profile what limits connections: add-ons get
+	// copies in the namespaces that ask for them, AddOnNamespaces.
+	Pull, Profile   original
+	AddOnNamespaces []string
+	// ProfileProblem is why Profile cannot be read; empty when it can.
+	ProfileProblem string
 }
 
 // Plan is what a pass does.
@@ -102,9 +103,10 @@ func Decide(s State) Plan {
 	asked := settings.Read(s.Klusterlet)
 	asked.Invalid = cmp.Or(s.Unreadable, asked.Invalid)
 	s.Properties = asked.Settings.Properties
-	p := Plan{Plan: reconcile.Plan{Object: next, Writes: slices.Concat(s.Writes(), s.policyWrites(asked.Policies), s.copyWrites()), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
+	p.Writes = slices.Concat(s.Writes(), s.policyWrites(asked.Policies), s.copyWrites(s.Pull), s.copyWrites(s.Profile))
 	if s.IsEstablished() {
 		p.OnFailure.Reason = operatorv1.ReasonManagementClusterResourceApplyFailed
 	}
@@ -167,7 +169,7 @@ func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.Co
 
 // setSpecConditions sets the conditions about the requested settings.
 func (s State) setSpecConditions(k *operatorv1.Klusterlet, asked settings.Asked) {
-	if problem := cmp.Or(asked.Invalid, s.Unread); problem != "" {
+	if problem := cmp.Or(asked.Invalid, s.Unread, s.ProfileProblem); problem != "" {
 		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, problem)
 	} else {
 		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")

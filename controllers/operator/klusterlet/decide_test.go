@@ -60,6 +60,8 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		Registration:    credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
 		HubSecret:       map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")},
 		BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
+		Pull:            pullSecret(),
+		Profile:         tlsProfile(),
 	}
 }
 

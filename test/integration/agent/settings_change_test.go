@@ -4,11 +4,14 @@ package agent_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -72,7 +76,8 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "it asks for no other name: %v", err)
 	s.testOwnPolicies(t, h)
 	s.testPullSecret(t)
-	require.Equal(t, 2, a.sessions(t), "what its pod may reach, and what add-ons need, is none of the session")
+	s.testProfile(t, a)
+	require.Equal(t, 2, a.sessions(t), "what its pod may reach or accept, and what add-ons need, is none of the session")
 	s.testRest(t)
 	require.True(t, a.running())
 }
@@ -163,6 +168,60 @@ func (s *spoke) testPullSecret(t *testing.T) {
 	require.Equal(t, "klusterlet", copied.GetOwnerReferences()[0].Name, "it goes with the Klusterlet")
 	require.NoError(t, s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	everywhere("")
+}
+
+// testProfile: the ConfigMap beside the agent limits the connections that it accepts, without another
+// session or process, and is copied to where add-ons run. It runs after testPullSecret, with its namespaces.
+func (s *spoke) testProfile(t *testing.T, a *agent) {
+	t.Helper()
+	api := func(namespace string) dynamic.ResourceInterface { return s.client.Resource(configMaps).Namespace(namespace) }
+	put := func(namespace string, data map[string]any) {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
+		u.SetName("ocm-tls-profile")
+		_, err := api(namespace).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	holds := func(namespace string, data map[string]string) bool {
+		u, err := api(namespace).Get(t.Context(), "ocm-tls-profile", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return data == nil
+		}
+		require.NoError(t, err)
+		have, _, _ := unstructured.NestedStringMap(u.Object, "data")
+		return maps.Equal(have, data)
+	}
+	accepts := func(version uint16) bool {
+		d := &tls.Dialer{Config: &tls.Config{MaxVersion: version, InsecureSkipVerify: true}} //nolint:gosec // what is accepted is tested
+		conn, err := d.DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", a.port))
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	}
+	require.True(t, accepts(tls.VersionTLS12))
+	theirs := map[string]string{"minTLSVersion": "theirs"}
+	put("has", map[string]any{"minTLSVersion": "theirs"})
+	put(operatorv1.NamespaceAgent, map[string]any{"minTLSVersion": "TLSv1.3"})
+	limited := map[string]string{"minTLSVersion": "TLSv1.3"}
+	await(t, func() bool {
+		return !accepts(tls.VersionTLS12) && accepts(tls.VersionTLS13) && holds("asks", limited) && holds(operatorv1.NamespaceAgentAddOn, limited)
+	}, "the limits are not in effect, or not copied")
+	require.True(t, holds("has", theirs), "what others made is theirs")
+
+	message := func() string {
+		k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+		require.NoError(t, err)
+		return apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionApplied).Message
+	}
+	_, err := api(operatorv1.NamespaceAgent).Patch(t.Context(), "ocm-tls-profile", types.MergePatchType, []byte(`{"data":{"minTLSVersion":"TLSv9"}}`),
+		metav1.PatchOptions{})
+	require.NoError(t, err)
+	await(t, func() bool { return strings.Contains(message(), "open-cluster-management-agent/ocm-tls-profile is not in effect: ") }, "nobody says so")
+	require.False(t, accepts(tls.VersionTLS12), "what cannot be read changes nothing")
+	require.NoError(t, api(operatorv1.NamespaceAgent).Delete(t.Context(), "ocm-tls-profile", metav1.DeleteOptions{}))
+	await(t, func() bool { return accepts(tls.VersionTLS12) && holds("asks", nil) && holds(operatorv1.NamespaceAgentAddOn, nil) }, "the limits are left")
+	await(t, func() bool { return !strings.Contains(message(), "ocm-tls-profile") }, "the condition is left")
+	require.True(t, holds("has", theirs))
 }
 
 // testRest checks what else an agent maintains and reports beside its own work.
