@@ -146,6 +146,7 @@ func (c *Cluster) etcdArgs(n int) []string {
 		"--initial-advertise-peer-urls=" + peer(n),
 		"--initial-cluster=" + strings.Join(all, ","),
 		"--unsafe-no-fsync",
+		"--quota-backend-bytes=8589934592", // as much as etcd recommends at most: thousands of clusters fill its default
 		"--snapshot-count=2000",
 		"--log-level=warn",
 	}

@@ -64,17 +64,17 @@ func TestAFleet(t *testing.T) {
 	s.stage("Steady state", s.steady)
 	s.stage("Placements", s.placements)
 	s.stage("Progressive rollout of a work", s.rollout)
-	s.stage("Five add-ons", s.addOns)
 	s.stage("Hub outage and mass reconnect", s.outage)
 	s.stage("Restart of the hub controller", s.restart)
+	s.stage("Five add-ons", s.addOns)
 }
 
 func newRun(t *testing.T) *run {
 	t.Helper()
 	s := &run{t: t}
 	// The processes of Kubernetes collect garbage as they do by default, not as seldom as in
-	// tests: their memory is a result.
-	usual := func(c *playground.Config) { c.Env = []string{"GOGC=100"} }
+	// tests: their memory is a result. The limit keeps a large fleet from ending the machine.
+	usual := func(c *playground.Config) { c.Env = []string{"GOGC=100", "GOMEMLIMIT=14GiB"} }
 	load := loadAverage(t)
 	s.Scene = scene.With(t, []harness.Option{usual}, audit.OnlyResources, audit.NotReads, audit.NotLeases)
 	bootstrap := s.As(t, hub.Namespace, hub.BootstrapServiceAccount)

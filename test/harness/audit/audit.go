@@ -49,9 +49,9 @@ func New(t testing.TB, rules ...string) *Log {
 	return l
 }
 
-// Flags make kube-apiserver write the log.
+// Flags make kube-apiserver write the log into one file, which it would replace every 100 MB.
 func (l *Log) Flags() []string {
-	return []string{"--audit-policy-file=" + l.policy, "--audit-log-path=" + l.file}
+	return []string{"--audit-policy-file=" + l.policy, "--audit-log-path=" + l.file, "--audit-log-maxsize=100000"}
 }
 
 // Mark returns the current end of the log, for Since.
@@ -70,6 +70,7 @@ func (l *Log) Since(mark int64) (out []Request) {
 	file, err := os.Open(l.file)
 	require.NoError(l.t, err)
 	defer func() { _ = file.Close() }()
+	require.LessOrEqual(l.t, mark, l.Mark(), "the log that the mark is in was replaced")
 	_, err = file.Seek(max(0, mark-1), io.SeekStart)
 	require.NoError(l.t, err)
 	lines := bufio.NewReader(file)
