@@ -174,7 +174,9 @@ func (s *spoke) testPullSecret(t *testing.T) {
 // session or process, and is copied to where add-ons run. It runs after testPullSecret, with its namespaces.
 func (s *spoke) testProfile(t *testing.T, a *agent) {
 	t.Helper()
-	api := func(namespace string) dynamic.ResourceInterface { return s.client.Resource(configMaps).Namespace(namespace) }
+	api := func(namespace string) dynamic.ResourceInterface {
+		return s.client.Resource(configMaps).Namespace(namespace)
+	}
 	put := func(namespace string, data map[string]any) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
 		u.SetName("ocm-tls-profile")
@@ -216,10 +218,14 @@ func (s *spoke) testProfile(t *testing.T, a *agent) {
 	_, err := api(operatorv1.NamespaceAgent).Patch(t.Context(), "ocm-tls-profile", types.MergePatchType, []byte(`{"data":{"minTLSVersion":"TLSv9"}}`),
 		metav1.PatchOptions{})
 	require.NoError(t, err)
-	await(t, func() bool { return strings.Contains(message(), "open-cluster-management-agent/ocm-tls-profile is not in effect: ") }, "nobody says so")
+	await(t, func() bool {
+		return strings.Contains(message(), "open-cluster-management-agent/ocm-tls-profile is not in effect: ")
+	}, "nobody says so")
 	require.False(t, accepts(tls.VersionTLS12), "what cannot be read changes nothing")
 	require.NoError(t, api(operatorv1.NamespaceAgent).Delete(t.Context(), "ocm-tls-profile", metav1.DeleteOptions{}))
-	await(t, func() bool { return accepts(tls.VersionTLS12) && holds("asks", nil) && holds(operatorv1.NamespaceAgentAddOn, nil) }, "the limits are left")
+	await(t, func() bool {
+		return accepts(tls.VersionTLS12) && holds("asks", nil) && holds(operatorv1.NamespaceAgentAddOn, nil)
+	}, "the limits are left")
 	await(t, func() bool { return !strings.Contains(message(), "ocm-tls-profile") }, "the condition is left")
 	require.True(t, holds("has", theirs))
 }
