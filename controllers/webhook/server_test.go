@@ -144,7 +144,7 @@ func TestRequestsThatStillComeKeepAServerThatStops(t *testing.T) {
 func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	ctx := t.Context()
 	// The handshake has to finish within this time too, even on a busy machine.
-	s, address, _, _ := start(t, 6*time.Second, 0)
+	s, address, _, _ := start(t, 20*time.Second, 0)
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	require.NoError(t, err)
 	require.NoError(t, raw.(*net.TCPConn).SetReadBuffer(4096))
