@@ -28,8 +28,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
-// The renewals that are measured for each number of bindings, and how many are sent at a time.
-const renewals, atOnce = 2000, 16
+// The renewals that are measured for each number of bindings, of how many leases, and how many are
+// sent at a time.
+const renewals, leases, atOnce = 4000, 64, 16
 
 // TestTheAPIServerAlone measures what one renewal of a lease costs kube-apiserver with as many
 // ClusterRoleBindings as a fleet has clusters, without a hub and without agents. With -out it writes
@@ -47,7 +48,7 @@ func TestTheAPIServerAlone(t *testing.T) {
 
 	lines := []string{"bindings,cpu_ms_of_a_renewal,renewals_a_second"}
 	have := 0
-	for _, total := range []int{0, 1000, 2000, 5000, 10000} {
+	for _, total := range []int{0, 1000, 2500, 5000, 10000} {
 		together(t, total-have, func(ctx context.Context, i int) error {
 			return bind(ctx, kube, have+i)
 		})
@@ -56,8 +57,8 @@ func TestTheAPIServerAlone(t *testing.T) {
 		before, err := budget.CPUTimeOf(pid)
 		require.NoError(t, err)
 		began := time.Now()
-		together(t, renewals, func(ctx context.Context, _ int) error {
-			_, err := agent.CoordinationV1().Leases("agent").Patch(ctx, "renewed", types.MergePatchType,
+		together(t, renewals, func(ctx context.Context, i int) error {
+			_, err := agent.CoordinationV1().Leases("agent").Patch(ctx, leaseName(i), types.MergePatchType,
 				fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro)), metav1.PatchOptions{})
 			return err
 		})
@@ -83,7 +84,7 @@ func together(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	require.NoError(t, group.Wait())
 }
 
-// tenant returns a client that may renew one lease, as an agent may: by a role in its namespace.
+// tenant returns a client that may renew leases, as an agent may: by a role in its namespace.
 func tenant(t *testing.T, c *harness.Cluster, kube kubernetes.Interface) kubernetes.Interface {
 	t.Helper()
 	as := c.As(t, "agent", "agent")
@@ -98,17 +99,21 @@ func tenant(t *testing.T, c *harness.Cluster, kube kubernetes.Interface) kuberne
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "agent", Name: "agent"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "renewed"}}
-	_, err = kube.CoordinationV1().Leases("agent").Create(t.Context(), lease, metav1.CreateOptions{})
-	require.NoError(t, err)
+	for i := range leases {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName(i)}}
+		_, err = kube.CoordinationV1().Leases("agent").Create(t.Context(), lease, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
 	client, err := kubernetes.NewForConfig(rest.CopyConfig(as))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		_, err := client.CoordinationV1().Leases("agent").Patch(t.Context(), "renewed", types.MergePatchType, []byte(`{"spec":{}}`), metav1.PatchOptions{})
+		_, err := client.CoordinationV1().Leases("agent").Patch(t.Context(), leaseName(0), types.MergePatchType, []byte(`{"spec":{}}`), metav1.PatchOptions{})
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
 	return client
 }
+
+func leaseName(i int) string { return fmt.Sprintf("renewed-%d", i%leases) }
 
 func clusterGroup(i int) string { return fmt.Sprintf("system:open-cluster-management:c-%05d", i) }
 
