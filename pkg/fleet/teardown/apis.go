@@ -68,7 +68,8 @@ func (h *hubRemoval) markAPIs(ctx context.Context) (string, error) {
 	if err != nil || live == nil || isKept(live) {
 		return "", err
 	}
-	return "", h.keepAPI(ctx, live.GetName(), fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, operatorv1.AnnotationRemovalPolicy, operatorv1.RemovalPolicyKeep))
+	mark := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, operatorv1.AnnotationRemovalPolicy, operatorv1.RemovalPolicyKeep)
+	return "", h.keepAPI(ctx, live.GetName(), mark)
 }
 
 // disownAPIs marks the definitions as kept and removes our label and version, so that any later hub
