@@ -255,6 +255,7 @@ func TestEventsTellOfDecisions(t *testing.T) {
 	}, eventsOf(Decide(s)))
 	for _, e := range second.Events {
 		require.Equal(t, "placement-controller", e.Reporter)
+		require.Equal(t, reconcile.Writes, e.After, "the next pass finds the decisions written")
 	}
 	// A changed label alone gets no Event.
 	s = carried(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}, Decide(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}))

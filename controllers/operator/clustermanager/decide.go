@@ -293,7 +293,7 @@ func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 		applied.Message = "All parts of the hub are applied; left as they are: " + newer
 	}
 	if s.KeepAPIs {
-		applied.Message += "; they stay with all objects when the hub is removed: " + keptAPIs
+		applied.Message += ". When the hub is removed, these stay: " + keptAPIs
 	}
 	setCondition(cm, s.Now, applied)
 	progressing := metav1.Condition{
@@ -423,7 +423,7 @@ func remove(s State, d Decision) Decision {
 	return d
 }
 
-// keptAPIs is what a removal keeps, and why.
+// keptAPIs names what a removal keeps, and the argument that says so.
 const keptAPIs = "the APIs, clusters, works and all else of users (--skip-remove-crds)"
 
 // removing says what is removed.

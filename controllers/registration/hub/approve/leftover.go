@@ -92,7 +92,7 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 // for requests that were approved anyway.
 func lifeOf(r Request) time.Duration {
 	switch from := originOf(r); {
-	case isApproved(r.CSR):
+	case wasApproved(r.CSR):
 	case from == stranger:
 		return strangeness
 	case r.Fault != nil && from != person:

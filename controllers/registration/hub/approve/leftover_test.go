@@ -57,6 +57,10 @@ func TestLeftovers(t *testing.T) {
 		r.Fault, r.Agent = nil, identity.Agent{Cluster: "c1", Name: "a"}
 		return r
 	}
+	failed := func(r Request) Request {
+		r.CSR.Status.Conditions = append(r.CSR.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateFailed})
+		return r
+	}
 	approvedAll := func(name string, created int) Request {
 		r := shaped(name, created)
 		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
@@ -153,6 +157,10 @@ func TestLeftovers(t *testing.T) {
 		"and goes in minutes":          {requests: []Request{stranger("r1", -2)}, want: []string{"r1"}},
 		"whatever form it has":         {requests: []Request{shaped("r1", -2)}, want: []string{"r1"}},
 		"but not when it was approved": {requests: []Request{approvedAll("r1", -30)}},
+		"even if the signer failed then": {
+			requests: []Request{failed(approvedAll("r1", 0))},
+			next:     retention,
+		},
 		"strangers make room before all others": {
 			requests: append(
 				repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r0", i), -60) }),
