@@ -59,7 +59,7 @@ type Options struct {
 	ManagedKubeconfig string
 	// Klusterlet is the name of the klusterlet.
 	Klusterlet string
-	// Layout must be compact; split is refused.
+	// Layout is compact or split; empty keeps it.
 	Layout string
 	// Rejoin moves the cluster from the hub or name that it has joined.
 	Rejoin bool
@@ -149,7 +149,8 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Upgrade, "upgrade", false, "move the agent that the cluster has to another release, and change nothing else")
 	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
 	flags.StringVar(&o.Klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the klusterlet; another name adds an agent for a further hub")
-	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not supported in this release")
+	flags.StringVar(&o.Layout, "layout", "", "compact: one process, or split: an operator that runs the agent in Deployments; "+
+		"without the flag it stays as it is, at first compact")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
 	flags.StringVarP(&o.Mode, "mode", "m", "default",
@@ -208,13 +209,8 @@ func (o *Options) validateJoin() error {
 		return options.Usage("--plan needs --adopt", "use --dry-run or --diff to see what join would change")
 	case o.Rights != "default" && o.Rights != "narrow":
 		return options.Usage(fmt.Sprintf("wrong value %q for --agent-rights", o.Rights), "use default or narrow")
-	case o.Layout != "compact":
-		return options.Usage(
-			fmt.Sprintf("--layout %s is not supported in this release", o.Layout),
-			"use --layout compact, the default: it runs the same loops in one process",
-		)
 	}
-	return cmp.Or(o.checkMode(), gate.Check(o.Gates, gate.Agent), o.Release.Check(), o.Change.Check(o.f.UI))
+	return cmp.Or(o.checkMode(), o.checkLayout(), gate.Check(o.Gates, gate.Agent), o.Release.Check(), o.Change.Check(o.f.UI))
 }
 
 // modes are the values of --mode. The agent on the cluster that joins is one process in either
@@ -247,6 +243,20 @@ func (o *Options) checkMode() error {
 		return options.Usage("--managed-cluster-kubeconfig needs --mode hosted", "add --mode hosted, or leave the file out to join the cluster of --context")
 	case hosted && (o.Adopt || o.Rights == "narrow"):
 		return options.Usage("--mode "+o.Mode+" does not go with --adopt or --agent-rights narrow", "leave these out")
+	}
+	return nil
+}
+
+func (o *Options) checkLayout() error {
+	switch {
+	case o.Layout != "" && o.Layout != join.LayoutCompact && o.Layout != join.LayoutSplit:
+		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact or split")
+	case o.Layout == join.LayoutCompact && o.mode().IsHosted():
+		return options.Usage("--mode "+o.Mode+" has no compact layout", "use --mode singletonhosted for one process")
+	case o.Layout == join.LayoutSplit && o.Adopt:
+		return options.Usage("--adopt ends in the compact layout", "leave --layout out, and join with --layout split afterwards")
+	case o.Layout == join.LayoutSplit && o.Rights == "narrow":
+		return options.Usage("--layout split does not go with --agent-rights narrow", "leave one of them out")
 	}
 	return nil
 }
@@ -299,7 +309,7 @@ func (o *Options) Run(ctx context.Context) error {
 // joinOptions returns the options of the library: it reads the files and opens the hub.
 func (o *Options) joinOptions(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
-	out := &join.Options{Name: o.Name, Spoke: spoke, Mode: o.mode(), Klusterlet: o.Klusterlet,
+	out := &join.Options{Name: o.Name, Spoke: spoke, Mode: o.mode(), Layout: o.Layout, Klusterlet: o.Klusterlet,
 		Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
 		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Adopt: o.Adopt, Labels: map[string]string{}}

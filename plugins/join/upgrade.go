@@ -16,7 +16,7 @@ import (
 
 // joins reports whether flags are given that only joining has.
 func (o *Options) joins() bool {
-	return o.Accept || o.Rejoin || o.Adopt || o.Replace || o.ClusterSet+o.Server+o.Token+o.TokenFile+o.Bundle+o.ManagedKubeconfig != "" ||
+	return o.Accept || o.Rejoin || o.Adopt || o.Replace || o.ClusterSet+o.Server+o.Token+o.TokenFile+o.Bundle+o.ManagedKubeconfig+o.Layout != "" ||
 		len(o.Labels)+len(o.Annotations)+len(o.Gates) > 0
 }
 

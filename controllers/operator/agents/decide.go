@@ -53,6 +53,8 @@ type State struct {
 	Image string
 	// Rights are the applies of the agent's ServiceAccounts and rights.
 	Rights []reconcile.Write
+	// Former are the removals of rights that the agent has no longer.
+	Former []reconcile.Write
 	// Deployments are those with the label of the Klusterlet; Written says which of them are as
 	// this loop left them.
 	Deployments map[reconcile.Key]Deployment
@@ -436,6 +438,7 @@ func (s State) leftovers(wanted []*unstructured.Unstructured, p *Plan) {
 			}})
 		}
 	}
+	p.Writes = append(p.Writes, s.Former...)
 	if !s.isHosted() {
 		p.Writes = append(p.Writes, removeNamespaces(s.Namespaces, s.oldNamespaces())...)
 		return

@@ -85,7 +85,7 @@ func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (s S
 	if s.isHosted() {
 		objects = ofManaged(objects, false)
 	}
-	s.Rights = v.live(objects)
+	s.Rights, s.Former = v.live(objects), v.former(k.Name)
 	c.gatherAccess(ctx, &s)
 	return s, true, nil
 }
@@ -258,11 +258,12 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 		if u.GetName() == manifests.ProxyBinding(k.Name) && u.GetKind() == "ClusterRoleBinding" && !tunnel {
 			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
 		}
-		if u.GetName() == metricsRights(k.Name) {
+		if u.GetName() == aloneRights(k.Name) {
 			// What a process needs to serve a Klusterlet; these only ask who reads their metrics.
 			if u.GetKind() == "ClusterRole" {
 				continue
 			}
+			u.SetName(metricsRights(k.Name))
 			_ = unstructured.SetNestedField(u.Object, "system:auth-delegator", "roleRef", "name") // roleRef is a map
 			if apart {
 				addSubject(u, manifests.RegistrationAccount(k.Name))
@@ -295,7 +296,11 @@ func dropPolicies(u *unstructured.Unstructured) {
 
 // metricsRights is the name of the binding with which the processes of an agent ask who reads their
 // metrics.
-func metricsRights(klusterlet string) string { return "kubectl-ocm:" + klusterlet }
+func metricsRights(klusterlet string) string { return aloneRights(klusterlet) + ":metrics" }
+
+// aloneRights is the name of the role, and of its binding, that only an agent has which serves its
+// Klusterlet itself. Earlier releases gave the binding for metrics this name, too.
+func aloneRights(klusterlet string) string { return "kubectl-ocm:" + klusterlet }
 
 // addSubject adds a ServiceAccount to the one that a binding names.
 func addSubject(u *unstructured.Unstructured, account string) {

@@ -118,3 +118,16 @@ func (s *site) live(objects []*unstructured.Unstructured) []reconcile.Write {
 	}
 	return out
 }
+
+// former returns the removals of rights that the agent of a Klusterlet had as a process of its own,
+// or by an earlier release, and has no longer. The binding goes first.
+func (s *site) former(klusterlet string) []reconcile.Write {
+	var out []reconcile.Write
+	for _, kind := range []string{"clusterrolebindings", "clusterroles"} {
+		resource := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}
+		if seen, ok := s.restored[resource].Get(reconcile.Key{Name: aloneRights(klusterlet)}); ok && seen.Owner == klusterlet {
+			out = append(out, reconcile.Remove{Target: reconcile.Target{Resource: resource, Name: seen.Name, UID: seen.UID}})
+		}
+	}
+	return out
+}

@@ -61,7 +61,7 @@ func (j *join) readOthers(ctx context.Context) (others, error) {
 	if err != nil {
 		return found, fleet.Explain("looking for another agent", j.Spoke, err)
 	}
-	names := []string{operatorv1.AgentDeployment(j.Klusterlet), j.Klusterlet + "-registration-agent", j.Klusterlet + "-work-agent"}
+	names := append(operatorv1.AgentDeployments(j.Klusterlet, operatorv1.InstallModeDefault), operatorv1.AgentDeployment(j.Klusterlet))
 	for _, d := range list {
 		if slices.Contains(names, d.Name) && member.RunsOurs(&d) == "" {
 			found.agents = append(found.agents, d)

@@ -34,6 +34,10 @@ type Options struct {
 	// Mode says where the agent runs. Empty and the modes on the managed cluster mean one process
 	// there, unless an operator of ours serves Klusterlets on it, which then runs the agent.
 	Mode operatorv1.InstallMode
+	// Layout is LayoutSplit for an agent that an operator runs in Deployments, or LayoutCompact for
+	// one that is a process of its own. Empty keeps what there is, and is compact at first. Only the
+	// way from compact to split is taken in place.
+	Layout string
 	// ManagedKubeconfig leads to the cluster that joins with a hosted agent, with the rights of an
 	// administrator. The operator keeps it; the agent gets tokens of its own.
 	ManagedKubeconfig []byte
@@ -120,8 +124,9 @@ type join struct {
 	remote *fleet.Cluster
 	// operator is the Deployment of ours that runs the agent; nil without one.
 	operator *appsv1.Deployment
-	// apart is true when the agent is a process of its own beside that operator.
-	apart bool
+	// alone is the Deployment of an agent that is a process of its own; nil without one. It is only
+	// read where an operator runs agents, or is to.
+	alone *appsv1.Deployment
 	// agent is how the agent will connect.
 	agent trust.Endpoint
 	// bootstrap is the content of the bootstrap secret; nil keeps the current one.
@@ -162,7 +167,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := j.openManaged(); err != nil {
 		return j.result, err
 	}
-	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.register} {
+	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.replaceAlone, j.register} {
 		if err := phase(ctx); err != nil {
 			return j.result, r.Fail(err)
 		}
@@ -185,7 +190,7 @@ func (o *Options) check() error {
 	case o.Hub == nil && len(o.Labels) > 0:
 		return fleet.Misuse("labels can only be set by a hub administrator", "a join token does not have the right", NameHubContext.With())
 	}
-	if err := o.checkHosted(); err != nil {
+	if err := cmp.Or(o.checkHosted(), o.checkLayout()); err != nil {
 		return err
 	}
 	if o.Server != "" {

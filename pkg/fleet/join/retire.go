@@ -53,7 +53,7 @@ func (j *join) oldRoles(applied []*unstructured.Unstructured) []string {
 	if j.Klusterlet == operatorv1.DefaultKlusterletName {
 		old = agent.FormerRights()
 	}
-	if j.operator != nil {
+	if j.isServed() {
 		return old
 	}
 	for _, name := range agent.OptionalRights(j.Klusterlet) {

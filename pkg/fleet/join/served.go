@@ -5,6 +5,7 @@ package join
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
@@ -97,36 +99,76 @@ func identityOf(ctx context.Context, c *fleet.Cluster) (types.UID, error) {
 	return ns.GetUID(), nil
 }
 
+// The layouts of an agent.
+const (
+	LayoutCompact = hub.LayoutCompact
+	LayoutSplit   = hub.LayoutSplit
+)
+
+// checkLayout checks what belongs to the layout without a request.
+func (o *Options) checkLayout() error {
+	switch {
+	case o.Layout != "" && o.Layout != LayoutCompact && o.Layout != LayoutSplit:
+		return fleet.Misuse(fmt.Sprintf("there is no layout %q", o.Layout), "", fleet.Advice("use compact or split"))
+	case o.Layout == LayoutCompact && o.Mode.IsHosted():
+		return fleet.Misuse("a hosted agent has no compact layout", "the operator of its hosting cluster runs it",
+			fleet.Advice("use the mode SingletonHosted for one process"))
+	case o.Layout == LayoutSplit && (o.Adopt || o.NarrowRights):
+		return fleet.Misuse("an agent in the split layout is neither adopted nor given narrow rights", "an operator runs it, with the usual rights",
+			fleet.Advice("leave that out, or use the compact layout"))
+	}
+	return nil
+}
+
 // checkServed decides whether an operator of ours runs the agent: always that of a hosted one, and
-// one on the cluster itself unless the agent is a process of its own already.
+// one on the cluster itself unless the agent is a process of its own already and stays one.
 func (j *join) checkServed(ctx context.Context) error {
 	found, err := member.Operator(ctx, j.Spoke)
-	if err != nil || found == nil || member.RunsOurs(found) != "operator" {
+	if err != nil {
 		return err
 	}
-	j.operator = found
-	if !j.Mode.IsHosted() {
-		d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, member.NamespaceFor(j.Klusterlet), operatorv1.AgentDeployment(j.Klusterlet))
-		switch {
-		case err != nil && !apierrors.IsNotFound(err):
-			return fleet.Explain("reading the agent", j.Spoke, err)
-		case err == nil && member.RunsOurs(d) == "run":
-			j.apart = true
-			return nil
-		case j.NarrowRights:
-			return fleet.Refuse("the agent cannot have narrow rights on "+j.Spoke.String(), "the operator there runs it, with the usual rights",
-				fleet.Advice("leave that out, or remove the operator"))
+	if found != nil && member.RunsOurs(found) == "operator" {
+		j.operator = found
+	}
+	if !j.Mode.IsHosted() && (j.operator != nil || j.Layout == LayoutSplit) {
+		if j.alone, err = j.readAlone(ctx); err != nil {
+			return err
 		}
 	}
-	if workload.ScaledDown(j.operator) {
+	if j.operator == nil || !j.isServed() {
+		return nil
+	}
+	switch {
+	case j.NarrowRights:
+		return fleet.Refuse("the agent cannot have narrow rights on "+j.Spoke.String(), "the operator there runs it, with the usual rights",
+			fleet.Advice("leave that out, or remove the operator"))
+	case j.Layout == LayoutCompact:
+		return fleet.Refuse("the agent cannot have the compact layout on "+j.Spoke.String(), "the operator there runs it",
+			fleet.Advice("leave the layout out, or remove the operator"))
+	case workload.ScaledDown(j.operator):
 		return fleet.Refuse("the operator on "+j.Spoke.String()+" does not run", "deployment "+j.operator.Namespace+"/"+j.operator.Name+" is scaled to 0",
 			workload.ScaleUp.On(j.Spoke, "namespace", j.operator.Namespace, "name", j.operator.Name))
 	}
 	return nil
 }
 
-// isServed reports whether an operator of ours runs the agent.
-func (j *join) isServed() bool { return j.Mode.IsHosted() || (j.operator != nil && !j.apart) }
+// readAlone returns the Deployment of an agent that is a process of its own; nil without one.
+func (j *join) readAlone(ctx context.Context) (*appsv1.Deployment, error) {
+	namespace := member.NamespaceFor(j.Klusterlet)
+	d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, namespace, operatorv1.AgentDeployment(j.Klusterlet))
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fleet.Explain("reading the agent", j.Spoke, err)
+	case err != nil || member.RunsOurs(d) != "run":
+		return nil, nil
+	}
+	return d, nil
+}
+
+// isServed reports whether an operator of ours runs the agent, or is to.
+func (j *join) isServed() bool {
+	return j.Mode.IsHosted() || j.Layout == LayoutSplit || (j.operator != nil && j.alone == nil)
+}
 
 // checkMode refuses to move the agent of a Klusterlet to another cluster.
 func (j *join) checkMode(context.Context) error {
@@ -204,16 +246,19 @@ func (j *join) objects(image string) ([]*unstructured.Unstructured, error) {
 		return agent.Objects(o)
 	}
 	o.Mode, o.ManagedKubeconfig = j.Mode, j.ManagedKubeconfig
-	if j.before != nil {
+	switch {
+	case j.before != nil && j.alone == nil:
 		o.Mode = cmp.Or(o.Mode, j.before.Klusterlet.Spec.DeployOption.Mode)
+	case j.Layout == LayoutSplit:
+		o.Mode = cmp.Or(o.Mode, operatorv1.InstallModeDefault)
 	}
 	return agent.Served(o)
 }
 
-// installOperator installs the operator that runs hosted agents, unless there is one. It marks its
+// installOperator installs the operator that is to run the agent, unless there is one. It marks its
 // namespace, which may be that of a hub, too.
 func (j *join) installOperator(ctx context.Context, image string) ([]fleet.Change, error) {
-	if !j.Mode.IsHosted() || j.operator != nil {
+	if !j.isServed() || j.operator != nil {
 		return nil, nil
 	}
 	objects, err := operator.Objects(image)
@@ -242,12 +287,35 @@ func (j *join) installOperator(ctx context.Context, image string) ([]fleet.Chang
 	return append(changes, rest...), err
 }
 
+// replaceAlone ends an agent that is a process of its own where an operator is to run it, once that
+// operator runs, and waits for what takes its place. The identity of the agent and everything that
+// works applied stay.
+func (j *join) replaceAlone(ctx context.Context) error {
+	if j.alone == nil || !j.isServed() || j.Reads() {
+		return nil
+	}
+	j.Step("layout changed")
+	if err := workload.Deployed(ctx, j.Run, j.Spoke, operatorv1.NamespaceOperator, member.OperatorDeployment); err != nil {
+		return err
+	}
+	if err := workload.End(ctx, j.Run, j.Spoke, j.alone); err != nil {
+		return err
+	}
+	for _, name := range operatorv1.AgentDeployments(j.Klusterlet, j.Mode) {
+		if err := workload.Deployed(ctx, j.Run, j.Spoke, j.namespace(), name); err != nil {
+			return err
+		}
+	}
+	j.Done("the operator runs the agent")
+	return nil
+}
+
 // processes returns the Deployments that have to start for the agent to register.
 func (j *join) processes() []types.NamespacedName {
 	process := types.NamespacedName{Namespace: j.namespace(), Name: operatorv1.AgentDeployment(j.Klusterlet)}
 	if !j.isServed() {
 		return []types.NamespacedName{process}
 	}
-	apart := types.NamespacedName{Namespace: j.namespace(), Name: j.Klusterlet + "-registration-agent"}
-	return []types.NamespacedName{{Namespace: operatorv1.NamespaceOperator, Name: member.OperatorDeployment}, process, apart}
+	registers := types.NamespacedName{Namespace: j.namespace(), Name: operatorv1.AgentDeployments(j.Klusterlet, operatorv1.InstallModeDefault)[0]}
+	return []types.NamespacedName{{Namespace: operatorv1.NamespaceOperator, Name: member.OperatorDeployment}, process, registers}
 }

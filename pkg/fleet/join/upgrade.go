@@ -111,7 +111,7 @@ func (j *join) upgradeOperator(ctx context.Context) error {
 // readServing returns the operator of ours that runs the agent of the Klusterlet; nil if none does.
 // One that a chart or bundle installed is upgraded with it.
 func (j *join) readServing(ctx context.Context) (*appsv1.Deployment, error) {
-	if err := j.checkServed(ctx); err != nil || j.operator == nil || j.apart {
+	if err := j.checkServed(ctx); err != nil || !j.isServed() {
 		j.operator = nil
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func served(ctx context.Context, spoke *fleet.Cluster, k *operatorv1.Klusterlet)
 // Deployments returns the names of the Deployments that run the agent of a Klusterlet; what
 // registers it comes first.
 func Deployments(ctx context.Context, c *fleet.Cluster, k *operatorv1.Klusterlet) []string {
-	apart := []string{k.Name + "-registration-agent", k.Name + "-work-agent"}
+	apart := operatorv1.AgentDeployments(k.Name, operatorv1.InstallModeDefault)
 	if mode := k.Spec.DeployOption.Mode; mode == operatorv1.InstallModeHosted || mode == operatorv1.InstallModeDefault || mode == "" {
 		if _, err := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, k.AgentNamespace(), apart[0]); err == nil {
 			return apart

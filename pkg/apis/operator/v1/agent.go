@@ -47,6 +47,16 @@ func (k *Klusterlet) ManagedNamespace() string { return cmp.Or(k.Spec.Namespace,
 // process.
 func AgentDeployment(klusterlet string) string { return klusterlet + "-agent" }
 
+// AgentDeployments returns the names of the Deployments that an operator makes of the agent of a
+// Klusterlet: the one of AgentDeployment in the modes Singleton and SingletonHosted, else one that
+// registers the cluster and one that applies works.
+func AgentDeployments(klusterlet string, mode InstallMode) []string {
+	if mode == InstallModeSingleton || mode == InstallModeSingletonHosted {
+		return []string{AgentDeployment(klusterlet)}
+	}
+	return []string{klusterlet + "-registration-agent", klusterlet + "-work-agent"}
+}
+
 // CanBeHosted reports whether a Klusterlet or ClusterManager with that name can be served on behalf
 // of another cluster: what is made for it is in a namespace with that name.
 func CanBeHosted(name string) bool {
