@@ -47,6 +47,9 @@ func Decide(s State) reconcile.Plan {
 	if len(s.Result.Groups) > 0 { // else its name can mark no decision
 		p := decisions.Make(wanted(s), s.Decisions)
 		objects = p.Objects
+		if p.Independent {
+			plan.Order = reconcile.Chains
+		}
 		for _, w := range p.Writes {
 			plan.Writes = append(plan.Writes, write(s.Placement, w))
 		}

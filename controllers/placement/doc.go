@@ -7,10 +7,10 @@
 // The loop holds one fleet in memory, a schedule.Scheduler, which events of clusters,
 // sets, bindings, scores, placements and decisions keep current; only placements that a
 // change affects are decided again. Nothing is decided until everything that exists has
-// been read. Decisions are written in the order of package decisions; each write carries
-// the uid and the resourceVersion of the object it was decided on. The loop's own writes
-// enter its view at once, so that their events wake no placement, and it never decides on
-// a cache that lags behind.
+// been read. Decisions are written in the order of package decisions, or side by side where
+// that allows it; each write carries the uid and the resourceVersion of the object it was
+// decided on. The loop's own writes enter its view at once, so that their events wake no
+// placement, and it never decides on a cache that lags behind.
 //
 // A Placement that is Misconfigured keeps its last decisions. One that is frozen by
 // annotation, or is being deleted, is left alone; its decisions are removed through their

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// parallel is how many writes of a Parallel plan are in flight at a time.
+// parallel is how many writes of a plan are in flight at a time if its Order allows several.
 const parallel = 8
 
 // each calls do for every item of list, at most limit at a time, and in order when limit is

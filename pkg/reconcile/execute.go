@@ -50,7 +50,7 @@ func NewExecutor(client dynamic.Interface, name string, clk clock.PassiveClock) 
 func (e *Executor) Manager() string { return "ocm." + e.name }
 
 // Execute carries out p for the object that was gathered as before. A failing write does
-// not stop the others, unless the plan's Order is Strict, but finalizers are dropped only
+// not stop the others, unless the plan's Order says so, but finalizers are dropped only
 // after everything else has succeeded. A conflict, including one among the writes, requeues
 // the key soon instead of returning an error.
 func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, error) {
@@ -63,7 +63,7 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 		return e.outcome(result, err)
 	}
 	failure := e.write(ctx, p)
-	if p.Order == Strict && onlyConflicts(failure) {
+	if (p.Order == Strict || p.Order == Chains) && onlyConflicts(failure) {
 		return e.outcome(result, failure)
 	}
 	if failure != nil && p.OnFailure != nil && !onlyConflicts(failure) {

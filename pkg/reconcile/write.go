@@ -41,6 +41,9 @@ const (
 	Strict
 	// Parallel writes are all tried, several at a time; removals come after all others.
 	Parallel
+	// Chains are Strict among the writes to one object. Those to different objects do not depend on
+	// each other, and are sent several at a time. A conflict ends the plan once all have been tried.
+	Chains
 )
 
 // Target names an object to write.
@@ -190,7 +193,8 @@ func (e *Executor) OnWrite(f func(at Target, live *unstructured.Unstructured)) {
 
 // write sends the writes of a plan.
 func (e *Executor) write(ctx context.Context, p Plan) error {
-	if p.Order == Parallel {
+	switch p.Order {
+	case Parallel:
 		one := func(w Write) error {
 			_, err := e.writeOne(ctx, w)
 			return err
@@ -198,18 +202,47 @@ func (e *Executor) write(ctx context.Context, p Plan) error {
 		kept := slices.DeleteFunc(slices.Clone(p.Writes), removes)
 		removed := slices.DeleteFunc(slices.Clone(p.Writes), func(w Write) bool { return !removes(w) })
 		return errors.Join(each(kept, parallel, one), each(removed, parallel, one))
+	case Chains:
+		return each(chains(p.Writes), parallel, func(chain []Write) error { return e.writeInOrder(ctx, chain, Strict) })
 	}
+	return e.writeInOrder(ctx, p.Writes, p.Order)
+}
+
+// chains returns the writes to each object, in their order.
+func chains(writes []Write) [][]Write {
+	var out [][]Write
+	at := map[Target]int{}
+	for _, w := range writes {
+		object := objectOf(w)
+		i, known := at[object]
+		if !known {
+			i = len(out)
+			at[object], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], w)
+	}
+	return out
+}
+
+// objectOf names the object of a write, whichever version of it is meant.
+func objectOf(w Write) Target {
+	at := w.target()
+	at.UID, at.Version = "", ""
+	return at
+}
+
+// writeInOrder sends writes one after the other.
+func (e *Executor) writeInOrder(ctx context.Context, writes []Write, order Order) error {
 	left, failed := map[Target]*unstructured.Unstructured{}, map[Target]bool{}
 	ended := false
-	return each(p.Writes, 1, func(w Write) error {
-		at := w.target()
-		at.UID, at.Version = "", ""
+	return each(writes, 1, func(w Write) error {
+		at := objectOf(w)
 		if ended || failed[at] {
 			return nil
 		}
 		live, err := e.writeOne(ctx, following(w, left[at]))
 		left[at], failed[at] = live, err != nil
-		ended = err != nil && p.Order == Strict
+		ended = err != nil && order == Strict
 		return err
 	})
 }

@@ -131,7 +131,7 @@ func TestWhatRanBeforeGoesOnceTheNewAgentIsAvailable(t *testing.T) {
 		change func(*State)
 		want   int
 	}{
-		"available": {func(*State) {}, 2},
+		"available": {func(*State) {}, 3},
 		"not available": {func(s *State) {
 			s.Deployments[reconcile.Key{Namespace: namespace, Name: "k-work-agent"}] = Deployment{}
 		}, 0},
@@ -143,6 +143,7 @@ func TestWhatRanBeforeGoesOnceTheNewAgentIsAvailable(t *testing.T) {
 				s.Namespaces["before"] = Labelled{Name: "before", Klusterlet: "k", Owner: "k", UID: "n"}
 				s.Namespaces["leaving"] = Labelled{Name: "leaving", Klusterlet: "k", Owner: "k", Leaving: true}
 				s.Namespaces["foreign"] = Labelled{Name: "foreign", Klusterlet: "k", Owner: "other"}
+				s.Former = []reconcile.Write{reconcile.Remove{Target: reconcile.Target{Name: "kubectl-ocm:k"}}}
 			})
 			settle(&s)
 			s.Deployments[old], s.Deployments[foreign] = Deployment{Key: old, UID: "old"}, Deployment{Key: foreign}
@@ -153,7 +154,7 @@ func TestWhatRanBeforeGoesOnceTheNewAgentIsAvailable(t *testing.T) {
 			}
 			require.Len(t, got, tc.want)
 			if tc.want > 0 {
-				require.Equal(t, []string{"k-agent", "before"}, got)
+				require.Equal(t, []string{"k-agent", "kubectl-ocm:k", "before"}, got)
 			}
 		})
 	}

@@ -70,6 +70,9 @@ type Plan struct {
 	// Writes are in the order in which they have to be made. If one fails, those after it
 	// must not be made.
 	Writes []Write
+	// Independent is true when that holds only among the writes to one object: there is no
+	// cluster that stays, and could be missing meanwhile.
+	Independent bool
 	// Objects are the names of the objects of each group, in order.
 	Objects [][]string
 }
@@ -110,7 +113,7 @@ func Make(w Wanted, objects []*clusterv1beta1.PlacementDecision) Plan {
 	p.fill()
 	p.label()
 	p.remove()
-	return Plan{Writes: p.writes, Objects: groups}
+	return Plan{Writes: p.writes, Independent: len(p.stays) == 0, Objects: groups}
 }
 
 // split distributes the clusters of the groups over objects.

@@ -156,6 +156,40 @@ func TestParallelWritesAreTriedEachForItself(t *testing.T) {
 	}
 }
 
+// TestChainsDependOnNothingButThemselves sends chains of writes: each write follows the one before
+// to the same object, and none of its own chain follows one that failed. Conflicts alone end the plan
+// before the status, for another pass.
+func TestChainsDependOnNothingButThemselves(t *testing.T) {
+	s := newScene(t)
+	for _, name := range []string{"a", "b"} {
+		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap(name, "1")}}})
+		require.NoError(t, err)
+	}
+	stale := s.target(t, "b")
+	stale.Version = "1"
+	start := len(s.writes.Seen())
+	want := s.service.DeepCopy()
+	want.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine", LastTransitionTime: metav1.Now()}}
+	created := reconcile.Target{Resource: configMaps, Namespace: s.namespace, Name: "c"}
+	result, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Object: want, Order: reconcile.Chains, Writes: []reconcile.Write{
+		reconcile.Patch{Target: stale, Body: setTo("2")},
+		reconcile.Create{Object: s.configMap("c", "1")},
+		reconcile.Patch{Target: s.target(t, "a"), Body: setTo("2")},
+		reconcile.Patch{Target: stale, Body: setTo("3")},
+		reconcile.Patch{Target: s.target(t, "a"), Body: setTo("3")},
+		reconcile.Patch{Target: created, Body: setTo("2")},
+	}})
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter)
+	require.Len(t, s.newWrites(start), 5, "neither the second write to b nor the status")
+	for name, value := range map[string]string{"a": "3", "b": "1", "c": "2"} {
+		u, err := s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		got, _, _ := unstructured.NestedString(u.Object, "data", "k")
+		require.Equal(t, value, got, name)
+	}
+}
+
 // TestAnObjectIsReplacedOnlyOnceItIsGone writes an object that an earlier write could not
 // remove: it is not touched, and unrelated objects are written.
 func TestAnObjectIsReplacedOnlyOnceItIsGone(t *testing.T) {
