@@ -105,7 +105,7 @@ func TestAResultIsWritten(t *testing.T) {
 	require.Equal(t,
 		[]string{"create p-decision-1", "patch status p-decision-1", "create p-decision-2", "patch status p-decision-2"},
 		writesOf(plan))
-	require.Equal(t, reconcile.Strict, plan.Order)
+	require.Equal(t, reconcile.Chains, plan.Order, "there is no cluster yet that could be missing meanwhile")
 	for _, w := range plan.Writes {
 		require.Equal(t, "apps", reconcile.TargetOf(w).Namespace)
 		require.Equal(t, "placementdecisions", reconcile.TargetOf(w).Resource.Resource)
@@ -131,6 +131,10 @@ func TestAResultIsWritten(t *testing.T) {
 		require.EqualValues(t, 3, c.ObservedGeneration)
 		require.Equal(t, now.Truncate(time.Second), c.LastTransitionTime.Time)
 	}
+
+	more := carried(s, plan)
+	more.Result = result("canary: c2", ": c1 c3")
+	require.Equal(t, reconcile.Strict, Decide(more).Order, "clusters that stay are missing at no moment")
 
 	again := Decide(carried(s, plan))
 	require.Empty(t, again.Writes, "nothing is written twice")

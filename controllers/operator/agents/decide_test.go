@@ -312,7 +312,7 @@ func TestWorksHaveNoRightToSecretsOfTheirNamespace(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string][]string{
-		"kubectl-ocm:k":                               {"k-work-sa", "k-registration-sa"},
+		"kubectl-ocm:k:metrics":                       {"k-work-sa", "k-registration-sa"},
 		"kubectl-ocm:k-registration:agent":            {"k-registration-sa"},
 		"kubectl-ocm:k-registration:addon-management": {"k-registration-sa"},
 		"kubectl-ocm:k-work:agent":                    {"k-work-sa"},
