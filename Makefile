@@ -78,7 +78,7 @@ help: ## Explain every target
 ## Try it
 
 .PHONY: demo
-demo: build control-plane ## Start a hub and two managed clusters on this machine, and an application on both
+demo: build ## Start a hub and two managed clusters on this machine, and an application on both
 	@$(GOBUILD) -o $(BIN)/webdemo ./examples/webdemo
 	@$(GOBUILD) -o $(BIN)/demo ./examples/demo
 	@$(BIN)/demo up
@@ -120,6 +120,10 @@ kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; ke
 .PHONY: control-plane
 control-plane: ## Build only the part of Kubernetes that needs no nodes (all that "make test" needs)
 	@go run -C test/kubernetes ./build -control-plane
+
+.PHONY: kubernetes-release
+kubernetes-release: ## Compress the programs of Kubernetes that playgrounds download into dist/kubernetes, if they are what the checksums name
+	@go run -C test/kubernetes ./build -control-plane -release $(abspath $(DIST))/kubernetes
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

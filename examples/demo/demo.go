@@ -52,7 +52,7 @@ func newDemo(ctx context.Context, dir, kubernetes string) (*demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	binaries, err := playground.FindBinaries(ctx, os.Getenv("KUBEBUILDER_ASSETS"), os.Getenv("OCM_KUBERNETES_CACHE"), kubernetes)
+	binaries, err := findKubernetes(ctx, kubernetes)
 	if err != nil {
 		return nil, err
 	}

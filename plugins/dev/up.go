@@ -35,6 +35,9 @@ type UpOptions struct {
 	Nodes string
 	// BinDir is a folder with the programs of Kubernetes, and maybe with ours.
 	BinDir string
+	// DownloadFrom is the URL of a folder with those of Kubernetes, for a machine that has none;
+	// empty downloads nothing.
+	DownloadFrom string
 	// Use makes the hub the current context.
 	Use bool
 
@@ -52,7 +55,8 @@ func newUp(f *options.Factory) *cobra.Command {
 
 		The programs of Kubernetes ` + playground.KubernetesVersion + ` (etcd, kube-apiserver, kube-controller-manager) are taken
 		from --bin-dir or else from the first of KUBEBUILDER_ASSETS, a folder of PATH and the cache that
-		has all of them. Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
+		has all of them. If none has, they are downloaded into the cache (70 MB); each must have the checksum
+		that this program knows. --download-from names a mirror, or "" to download nothing. Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
 		beside this program, where the release archive has them.`),
 		Example: options.Example(`
 		kubectl ocm dev up
@@ -72,6 +76,8 @@ func newUp(f *options.Factory) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions([]string{"process"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&o.Use, "use", false, "make the hub the current context")
 	directoryFlag(cmd, cmd.Flags(), &o.BinDir, "bin-dir", "folder with the programs of Kubernetes")
+	cmd.Flags().StringVar(&o.DownloadFrom, "download-from", supply.Release, "URL of the folder from which missing programs of Kubernetes are downloaded")
+	options.Apart(cmd.Flags(), "bin-dir", "download-from")
 	return cmd
 }
 
@@ -90,6 +96,11 @@ func (o *UpOptions) Validate(counted bool) error {
 	if err := checkName(o.Name); err != nil {
 		return err
 	}
+	if o.DownloadFrom != "" {
+		if err := supply.CheckSource(o.DownloadFrom); err != nil {
+			return options.Usage("--download-from cannot be used: "+err.Error(), "name the URL of a folder, or \"\" to download nothing")
+		}
+	}
 	return o.Change.Check(o.f.UI)
 }
 
@@ -101,10 +112,12 @@ func (o *UpOptions) Run(ctx context.Context) error {
 		return err
 	}
 	setup, err := o.setup(ctx)
-	if err != nil && !o.Reads() {
+	switch {
+	case err != nil && !o.Reads():
 		return err
-	}
-	if err != nil {
+	case errors.Is(err, playground.ErrNoBinaries) && o.downloads():
+		u.Note("Kubernetes %s would be downloaded from %s first", playground.KubernetesVersion, o.DownloadFrom)
+	case err != nil:
 		u.Warn("this would fail: %v", err)
 	}
 	p := u.Progress()
@@ -135,6 +148,11 @@ func (o *UpOptions) setup(ctx context.Context) (lab.Setup, error) {
 		sources.Cache = own
 	}
 	binaries, err := supply.Kubernetes(ctx, sources)
+	if errors.Is(err, playground.ErrNoBinaries) && o.downloads() && !o.Reads() {
+		if err = o.download(ctx, sources.Cache); err == nil {
+			binaries, err = supply.Kubernetes(ctx, sources)
+		}
+	}
 	if err != nil {
 		return lab.Setup{}, o.explain(ctx, err)
 	}
@@ -144,6 +162,9 @@ func (o *UpOptions) setup(ctx context.Context) (lab.Setup, error) {
 	}
 	return lab.Setup{Binaries: binaries, Programs: programs, Keeper: []string{self, "dev", "keep"}, Version: version.Get()}, nil
 }
+
+// downloads reports whether programs of Kubernetes that no folder has are downloaded.
+func (o *UpOptions) downloads() bool { return o.BinDir == "" && o.DownloadFrom != "" }
 
 // environment is what the background processes see of the user's.
 func (o *UpOptions) environment() []string {
@@ -162,6 +183,7 @@ func (o *UpOptions) explain(ctx context.Context, err error) error {
 	var fewer *lab.Fewer
 	var absent *supply.Absent
 	var worded *fleet.Error
+	var failed *downloadError
 	down := "kubectl ocm dev down --name " + o.Name
 	switch {
 	case errors.As(err, &taken):
@@ -172,6 +194,12 @@ func (o *UpOptions) explain(ctx context.Context, err error) error {
 	case errors.As(err, &absent):
 		return &fleet.Error{Message: "the program " + absent.Program + " is missing", Cause: "it is neither in --bin-dir nor beside this program",
 			Fix: fleet.Advice("install the plugin from its release archive for Linux, which has it, or name its folder by --bin-dir"), Err: err}
+	case ctx.Err() != nil:
+		return o.interrupted(down)
+	case errors.As(err, &failed):
+		return &fleet.Error{Message: "there is no Kubernetes " + playground.KubernetesVersion, Cause: strings.TrimSpace(err.Error()),
+			Fix: fleet.Advice("run the same command again, put " + strings.Join(controlPlane, ", ") +
+				" into one folder and name it by --bin-dir, or in a checkout of the project: make control-plane"), Err: err}
 	case errors.Is(err, playground.ErrNoBinaries):
 		where := "no folder has all three of"
 		if o.BinDir != "" {
@@ -182,8 +210,6 @@ func (o *UpOptions) explain(ctx context.Context, err error) error {
 			Fix:   fleet.Advice("put them into one folder and name it by --bin-dir, or in a checkout of the project: make control-plane"), Err: err}
 	case errors.Is(err, process.ErrBusy):
 		return &fleet.Error{Message: "another command works on the playground " + o.Name, Fix: fleet.Advice("wait until it has ended"), Err: err}
-	case ctx.Err() != nil:
-		return o.interrupted(down)
 	case errors.As(err, &worded):
 		return err
 	}

@@ -249,8 +249,6 @@ func (o *Options) checkMode() error {
 
 func (o *Options) checkLayout() error {
 	switch {
-	case o.Layout != "" && o.Layout != join.LayoutCompact && o.Layout != join.LayoutSplit:
-		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact or split")
 	case o.Layout == join.LayoutCompact && o.mode().IsHosted():
 		return options.Usage("--mode "+o.Mode+" has no compact layout", "use --mode singletonhosted for one process")
 	case o.Layout == join.LayoutSplit && o.Adopt:

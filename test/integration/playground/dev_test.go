@@ -4,11 +4,15 @@ package playground_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,8 +47,9 @@ users: null
 // person is a user of the built plugin, with a home folder of its own.
 type person struct {
 	t *testing.T
-	// plugin is the program, home the folder that holds everything.
-	plugin, home string
+	// plugin is the program, home the folder that holds everything, assets the one with the programs of
+	// Kubernetes.
+	plugin, home, assets string
 }
 
 // newPerson builds the programs into one folder, as in a release archive. The home folder is
@@ -56,7 +61,9 @@ func newPerson(t *testing.T) *person {
 	harness.Program(t, "controllers/ocm-agent")
 	home, err := os.MkdirTemp(filepath.Dir(plugin), "home")
 	require.NoError(t, err)
-	p := &person{t: t, plugin: plugin, home: home}
+	binaries, err := harness.Binaries(t.Context())
+	require.NoError(t, err)
+	p := &person{t: t, plugin: plugin, home: home, assets: filepath.Dir(binaries.Etcd)}
 	t.Cleanup(func() {
 		require.NoError(t, process.EndAll(home))
 		require.NoError(t, os.RemoveAll(home))
@@ -74,12 +81,10 @@ func (p *person) labs() string { return filepath.Join(p.home, ".cache", "kubectl
 
 func (p *person) command(words ...string) *exec.Cmd {
 	p.t.Helper()
-	binaries, err := harness.Binaries(p.t.Context())
-	require.NoError(p.t, err)
 	cmd := exec.CommandContext(p.t.Context(), p.plugin, words...)
 	cmd.Dir = p.home
 	cmd.Env = []string{
-		"HOME=" + p.home, "KUBECONFIG=" + p.kubeconfig(), "KUBEBUILDER_ASSETS=" + filepath.Dir(binaries.Etcd),
+		"HOME=" + p.home, "KUBECONFIG=" + p.kubeconfig(), "KUBEBUILDER_ASSETS=" + p.assets,
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
 	}
 	return cmd
@@ -126,6 +131,69 @@ func (p *person) nothingLeft() {
 		line, _ := os.ReadFile(file) // a process that has ended is fine
 		require.NotContains(p.t, string(line), p.labs())
 	}
+}
+
+// TestAPlaygroundDownloadsItsKubernetes starts a playground on a machine that has no Kubernetes. What a
+// server sends is kept only if it is what the release names.
+func TestAPlaygroundDownloadsItsKubernetes(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	from := p.assets
+	p.assets = ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimSuffix(filepath.Base(r.URL.Path), "-"+runtime.GOOS+"-"+runtime.GOARCH+".gz")
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/forged/") {
+			content = append(content, '\n')
+		}
+		packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is one that exists
+		_, _ = packed.Write(content)                        // the client sees what is missing
+		_ = packed.Close()
+	}))
+	t.Cleanup(server.Close)
+	cache := filepath.Join(p.home, ".cache", "kubectl-ocm", "kubernetes")
+	up := "kubectl ocm dev up --clusters 1 --download-from " + server.URL
+	forged := up + "/forged"
+	code, _, errs := p.types(forged + " --dry-run")
+	require.Zero(t, code)
+	require.Contains(t, errs, "would be downloaded from "+server.URL+"/forged")
+	require.NoDirExists(t, cache, "a dry run writes nothing")
+	code, _, errs = p.types(forged)
+	require.Equal(t, 1, code)
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		require.Contains(t, errs, "it is not published for")
+		return
+	}
+	require.Contains(t, errs, "is not the program that this release names: nothing of it was kept")
+	require.Contains(t, errs, "name it by --bin-dir, or in a checkout of the project: make control-plane")
+	for _, kept := range []string{"etcd", "kube-apiserver"} {
+		require.Empty(t, p.find(cache, kept))
+	}
+	code, _, errs = p.types("kubectl ocm dev up --download-from ftp://here")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "begins with https:// or http://")
+
+	code, _, errs = p.types(up)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "[####....] ")
+	require.Contains(t, errs, "downloaded into "+cache)
+	require.Len(t, p.find(cache, "kube-apiserver"), 1)
+	server.Close()
+	require.Contains(t, p.does(up), "hub unchanged")
+	p.does("kubectl ocm dev down")
+	p.nothingLeft()
+}
+
+// find returns the files of that name in the folders below one.
+func (p *person) find(below, name string) []string {
+	p.t.Helper()
+	found, err := filepath.Glob(filepath.Join(below, "*", name+"*"))
+	require.NoError(p.t, err)
+	return found
 }
 
 // TestTheGuideOfThePlayground types docs/guides/playground.md. Meanwhile an API server and an

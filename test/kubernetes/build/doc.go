@@ -5,6 +5,7 @@
 //
 //	go -C test/kubernetes run ./build                 all seven programs
 //	go -C test/kubernetes run ./build -control-plane  without node programs
+//	go -C test/kubernetes run ./build -release DIR    and compress the control plane, for playgrounds to download
 //
 // It owns one folder for each version and platform outside the checkout (below
 // os.UserCacheDir, or OCM_KUBERNETES_CACHE), builds only what is missing there, and

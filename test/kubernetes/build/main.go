@@ -46,8 +46,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	controlPlane := flag.Bool("control-plane", false, "build only what a cluster without nodes needs")
+	release := flag.String("release", "", "compress what was built of a control plane into this folder, if it is what the checksums name")
 	flag.Parse()
-	if err := run(ctx, os.Stdout, *controlPlane); err != nil {
+	err := run(ctx, os.Stdout, *controlPlane)
+	if err == nil && *release != "" {
+		err = publish(os.Stdout, *release)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
 	}
@@ -149,9 +154,10 @@ func build(ctx context.Context, p program, version, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(dir + ".tmp")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", stamp(version), "-o", beside, p.path)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp(version), "-o", beside, p.path)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off") // whoever builds them gets the same programs
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", p.name, errors.Join(ctx.Err(), err), text)
