@@ -141,6 +141,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		"error-wrong-format":      "cluster list -o yml --context hub",
 		"error-no-target":         "work apply web -f -",
 		"error-layout":            "hub init --layout other",
+		"error-join-layout":       "join cluster4 --context spoke --hub-context hub --layout split --adopt",
 		"error-reserved-name":     "join kube-system --hub-context hub",
 		"error-cluster-name":      "join Prod_1 --hub-context hub",
 		"error-token-life":        "hub token create --ttl -1h --context hub",
