@@ -21,6 +21,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/supply"
 )
 
+// noDownload is the value of --download-from that downloads nothing.
+const noDownload = "none"
+
 // mostClusters bounds --clusters: each takes about half a gigabyte of memory.
 const mostClusters = 20
 
@@ -35,8 +38,8 @@ type UpOptions struct {
 	Nodes string
 	// BinDir is a folder with the programs of Kubernetes, and maybe with ours.
 	BinDir string
-	// DownloadFrom is the URL of a folder with those of Kubernetes, for a machine that has none;
-	// empty downloads nothing.
+	// DownloadFrom is the URL of a folder with those of Kubernetes, for a machine that has none, or
+	// none to download nothing.
 	DownloadFrom string
 	// Use makes the hub the current context.
 	Use bool
@@ -56,7 +59,7 @@ func newUp(f *options.Factory) *cobra.Command {
 		The programs of Kubernetes ` + playground.KubernetesVersion + ` (etcd, kube-apiserver, kube-controller-manager) are taken
 		from --bin-dir or else from the first of KUBEBUILDER_ASSETS, a folder of PATH and the cache that
 		has all of them. If none has, they are downloaded into the cache (70 MB); each must have the checksum
-		that this program knows. --download-from names a mirror, or "" to download nothing. Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
+		that this program knows. --download-from names a mirror, or none to download nothing. Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
 		beside this program, where the release archive has them.`),
 		Example: options.Example(`
 		kubectl ocm dev up
@@ -76,7 +79,8 @@ func newUp(f *options.Factory) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions([]string{"process"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&o.Use, "use", false, "make the hub the current context")
 	directoryFlag(cmd, cmd.Flags(), &o.BinDir, "bin-dir", "folder with the programs of Kubernetes")
-	cmd.Flags().StringVar(&o.DownloadFrom, "download-from", supply.Release, "URL of the folder from which missing programs of Kubernetes are downloaded")
+	cmd.Flags().StringVar(&o.DownloadFrom, "download-from", supply.Release,
+		"URL of the folder from which missing programs of Kubernetes are downloaded, or none")
 	options.Apart(cmd.Flags(), "bin-dir", "download-from")
 	return cmd
 }
@@ -96,9 +100,9 @@ func (o *UpOptions) Validate(counted bool) error {
 	if err := checkName(o.Name); err != nil {
 		return err
 	}
-	if o.DownloadFrom != "" {
+	if o.DownloadFrom != noDownload {
 		if err := supply.CheckSource(o.DownloadFrom); err != nil {
-			return options.Usage("--download-from cannot be used: "+err.Error(), "name the URL of a folder, or \"\" to download nothing")
+			return options.Usage("--download-from cannot be used: "+err.Error(), "name the URL of a folder, or use none to download nothing")
 		}
 	}
 	return o.Change.Check(o.f.UI)
@@ -164,7 +168,7 @@ func (o *UpOptions) setup(ctx context.Context) (lab.Setup, error) {
 }
 
 // downloads reports whether programs of Kubernetes that no folder has are downloaded.
-func (o *UpOptions) downloads() bool { return o.BinDir == "" && o.DownloadFrom != "" }
+func (o *UpOptions) downloads() bool { return o.BinDir == "" && o.DownloadFrom != noDownload }
 
 // environment is what the background processes see of the user's.
 func (o *UpOptions) environment() []string {
