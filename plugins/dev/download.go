@@ -4,6 +4,7 @@ package dev
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
@@ -28,6 +29,8 @@ func (o *UpOptions) download(ctx context.Context, into string) error {
 	u := o.f.UI
 	p := u.Progress()
 	defer p.Close()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("the %s of --timeout have passed; programs that are complete stay", o.Timeout))
+	defer cancel()
 	start := u.Streams.Clock.Now()
 	step := fleet.Step{Name: "Kubernetes " + playground.KubernetesVersion, State: fleet.Running, Detail: "downloading from " + o.DownloadFrom}
 	p.Step(step)

@@ -58,8 +58,10 @@ func newUp(f *options.Factory) *cobra.Command {
 
 		The programs of Kubernetes ` + playground.KubernetesVersion + ` (etcd, kube-apiserver, kube-controller-manager) are taken
 		from --bin-dir or else from the first of KUBEBUILDER_ASSETS, a folder of PATH and the cache that
-		has all of them. If none has, they are downloaded into the cache (70 MB); each must have the checksum
-		that this program knows. --download-from names a mirror, or none to download nothing. Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
+		has all of them. If none has, they are downloaded into the cache (70 MB), each with the checksum
+		that this program knows; --download-from names a mirror, or none to download nothing.
+
+		Those of hub and agent, ocm-hub and ocm-agent, are taken from --bin-dir or from
 		beside this program, where the release archive has them.`),
 		Example: options.Example(`
 		kubectl ocm dev up
