@@ -181,7 +181,7 @@ func (d *Download) fetch(ctx context.Context, p pin) error {
 	}
 	answer, err := d.client.Do(request)
 	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -198,7 +198,7 @@ func (d *Download) fetch(ctx context.Context, p pin) error {
 	defer os.Remove(beside.Name())
 	err = d.copy(beside, unpacked, p, stalled)
 	if err = errors.Join(err, beside.Close()); err != nil {
-		return errors.Join(err, context.Cause(ctx))
+		return cmp.Or(context.Cause(ctx), err)
 	}
 	if err := os.Chmod(beside.Name(), 0o755); err != nil {
 		return err
