@@ -3,6 +3,7 @@
 package agent_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // TestTheRightsOfTheTunnelComeWithItsGate: they are to act for users and groups, and for no
-// ServiceAccount.
+// ServiceAccount, and to get Services.
 func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
 	tunnel := func(mode operatorv1.FeatureGateModeType) (out []*unstructured.Unstructured) {
 		o := agent.Options{Image: "i", ClusterName: "c1"}
@@ -41,9 +42,25 @@ func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
 	require.Equal(t, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"users", "groups"}, Verbs: []string{"impersonate"}},
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"impersonate"}},
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get"}},
 	}, role.Rules)
 	binding, err := typed.FromUnstructured[rbacv1.ClusterRoleBinding](list[1])
 	require.NoError(t, err)
 	require.Equal(t, manifests.ProxyBinding(operatorv1.DefaultKlusterletName), binding.Name)
 	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "klusterlet-work-sa", Namespace: operatorv1.NamespaceAgent}}, binding.Subjects)
+}
+
+// TestAnAgentThatRunsElsewhereReadsNoServices, because it does not reach them.
+func TestAnAgentThatRunsElsewhereReadsNoServices(t *testing.T) {
+	for _, hosted := range []bool{false, true} {
+		all, err := manifests.Rights(manifests.Agent{
+			Klusterlet: operatorv1.DefaultKlusterletName, Namespace: operatorv1.NamespaceAgent, Proxy: true, Hosted: hosted,
+		})
+		require.NoError(t, err)
+		reads := slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool {
+			role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
+			return err == nil && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "services") })
+		})
+		require.Equal(t, !hosted, reads)
+	}
 }

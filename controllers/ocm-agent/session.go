@@ -181,8 +181,8 @@ func (s *session) addRegistration(ctx context.Context) {
 	s.loops = append(s.loops, loop{status.Name, s.status.Run})
 	if s.Settings.Proxy {
 		s.loops = append(s.loops, loop{proxy.Name, proxy.New(proxy.Config{
-			Hub: s.Link.Config.Host, Upgrades: s.Link.Upgrades, Spoke: spoke.config, Cluster: cluster, Version: version.Get(), UserAgent: userAgent(),
-			Clock: p.clock, Random: rand.Float64, Log: s.log.WithName(proxy.Name),
+			Hub: s.Link.Config.Host, Upgrades: s.Link.Upgrades, Spoke: spoke.config, Cluster: cluster, Services: s.services(), Version: version.Get(),
+			UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64, Log: s.log.WithName(proxy.Name),
 		}).Run})
 	}
 	s.clusters.OnOutcome(func(err error) { s.contact.Note(watching, err) })
@@ -195,6 +195,15 @@ func (s *session) addRegistration(ctx context.Context) {
 		}
 		s.loops = append(s.loops, loops...)
 	}
+}
+
+// services says how Services of the managed cluster are reached; nil if the agent runs on another one.
+func (s *session) services() *proxy.Services {
+	p := s.process
+	if p.spoke != p.management {
+		return nil
+	}
+	return &proxy.Services{Client: p.spoke.client, Namespace: p.o.namespace}
 }
 
 // returnMemory returns to the operating system, once, what the start of the session used: the

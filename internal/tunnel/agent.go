@@ -26,12 +26,13 @@ type Listener struct {
 
 var _ net.Listener = (*Listener)(nil)
 
-// Offer says hello on a connection and waits for the hub's answer. On errors the connection is
-// closed. Close, the hub or silence end the tunnel.
-func Offer(ctx context.Context, conn io.ReadWriteCloser, program string, c clock.WithTicker) (*Listener, Hello, error) {
+// Offer says hello on a connection and waits for the hub's answer; the versions of hello are set
+// here. On errors the connection is closed. Close, the hub or silence end the tunnel.
+func Offer(ctx context.Context, conn io.ReadWriteCloser, hello Hello, c clock.WithTicker) (*Listener, Hello, error) {
 	var answer Hello
 	err := within(ctx, conn, c, func() (err error) {
-		if err = WriteHello(conn, Hello{Versions: versions, Program: program}); err != nil {
+		hello.Versions = versions
+		if err = WriteHello(conn, hello); err != nil {
 			return err
 		}
 		answer, err = ReadHello(conn)

@@ -25,8 +25,8 @@ const (
 	headLength = len(magic) + 2
 	// maxHello bounds the encoded Hello, in bytes.
 	maxHello = 4 << 10
-	// maxVersions and maxText bound what is in it.
-	maxVersions, maxText = 16, 253
+	// maxVersions, maxServes and maxText bound what is in it.
+	maxVersions, maxServes, maxText = 16, 16, 253
 )
 
 // Hello is what each side says first. Unknown fields are ignored: newer versions add some.
@@ -37,6 +37,9 @@ type Hello struct {
 	Version int `json:"version,omitempty"`
 	// Program is the version of the program that speaks, for logs.
 	Program string `json:"program,omitempty"`
+	// Serves names the kinds of streams that the agent serves besides those that every agent does. The
+	// hub leaves it out.
+	Serves []string `json:"serves,omitempty"`
 	// Refused says why the hub refuses the tunnel.
 	Refused string `json:"refused,omitempty"`
 }
@@ -82,10 +85,11 @@ func ReadHello(r io.Reader) (Hello, error) {
 
 // isSound reports whether the Hello may be logged and compared.
 func (h Hello) isSound() bool {
-	visible := func(text string) bool {
-		return len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+	invisible := func(text string) bool {
+		return len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 	}
-	return len(h.Versions) <= maxVersions && visible(h.Program) && visible(h.Refused)
+	return len(h.Versions) <= maxVersions && len(h.Serves) <= maxServes &&
+		!slices.ContainsFunc(append([]string{h.Program, h.Refused}, h.Serves...), invisible)
 }
 
 // choose returns the best version that both sides speak; zero if there is none.

@@ -16,7 +16,7 @@ import (
 
 func TestAHelloIsReadAsItWasWritten(t *testing.T) {
 	var wire bytes.Buffer
-	want := tunnel.Hello{Versions: []int{2, 1}, Program: "v1.2.3"}
+	want := tunnel.Hello{Versions: []int{2, 1}, Program: "v1.2.3", Serves: []string{"this"}}
 	require.NoError(t, tunnel.WriteHello(&wire, want))
 	wire.WriteString("what follows")
 	got, err := tunnel.ReadHello(&wire)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type Tunnel struct {
 	guard   *guard
 	session *yamux.Session
 	clock   clock.WithTicker
+	serves  []string
 	// running are the goroutines of this tunnel.
 	running sync.WaitGroup
 
@@ -77,10 +79,13 @@ func Accept(ctx context.Context, conn io.ReadWriteCloser, program string, c cloc
 		g.end(err)
 		return nil, hello, err
 	}
-	t := &Tunnel{guard: g, session: session, clock: c, users: map[string]int{}}
+	t := &Tunnel{guard: g, session: session, clock: c, serves: hello.Serves, users: map[string]int{}}
 	t.running.Go(func() { keep(g, session, c, true) })
 	return t, hello, nil
 }
+
+// Serves reports whether the agent has said that it serves this kind of streams.
+func (t *Tunnel) Serves(kind string) bool { return slices.Contains(t.serves, kind) }
 
 // Done is closed when the tunnel has ended.
 func (t *Tunnel) Done() <-chan struct{} { return t.session.CloseChan() }

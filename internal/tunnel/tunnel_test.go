@@ -56,13 +56,15 @@ func open(t *testing.T) ends {
 	offered := make(chan error, 1)
 	go func() {
 		var err error
-		e.agent, _, err = tunnel.Offer(context.Background(), far, "agent", e.clock)
+		e.agent, _, err = tunnel.Offer(context.Background(), far, tunnel.Hello{Program: "agent", Serves: []string{"this"}}, e.clock)
 		offered <- err
 	}()
 	hub, hello, err := tunnel.Accept(t.Context(), near, "hub", e.clock)
 	require.NoError(t, err)
 	require.NoError(t, <-offered)
 	require.Equal(t, "agent", hello.Program)
+	require.True(t, hub.Serves("this"))
+	require.False(t, hub.Serves("that"))
 	e.hub = hub
 	t.Cleanup(func() {
 		hub.Close(errTest)

@@ -28,8 +28,10 @@ type Agent struct {
 	// Apart gives what registration needs to a ServiceAccount of its own, so that what applies
 	// works has none of it.
 	Apart bool
-	// Proxy adds what the tunnel needs: the right to act for users.
+	// Proxy adds what the tunnel needs: the rights to act for users and to get Services.
 	Proxy bool
+	// Hosted leaves out the latter: an agent that runs elsewhere does not reach them.
+	Hosted bool
 }
 
 // WorkAccount returns the ServiceAccount of the agent of a Klusterlet: that of the whole agent,
@@ -130,6 +132,9 @@ func adaptRule(rule map[string]any, role string, o Agent) {
 			}
 		}
 		rule["resourceNames"] = names
+	}
+	if o.Hosted && reflect.DeepEqual(rule["resources"], []any{"services"}) {
+		rule["verbs"] = []any{}
 	}
 	if verbs, ok := rule["verbs"].([]any); ok && o.Narrow && (role == executionRole || role == workRole) {
 		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" || v == "impersonate" })

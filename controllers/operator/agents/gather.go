@@ -249,7 +249,9 @@ func (c *Controller) askersOf(klusterlet string) *askers {
 // rights returns the ServiceAccounts and rights of an agent whose registration is a process apart
 // from works, or not.
 func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstructured.Unstructured, error) {
-	objects, err := manifests.Rights(manifests.Agent{Klusterlet: k.Name, Namespace: namespace, Apart: apart, Proxy: true})
+	objects, err := manifests.Rights(manifests.Agent{
+		Klusterlet: k.Name, Namespace: namespace, Apart: apart, Proxy: true, Hosted: k.IsHosted(),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,6 +45,9 @@ type Config struct {
 	Spoke *rest.Config
 	// Cluster is its name on the hub.
 	Cluster string
+	// Services leads to Services of the managed cluster; nil if the agent runs on another cluster,
+	// where their addresses mean something else.
+	Services *Services
 	// Version and UserAgent are those of this program.
 	Version, UserAgent string
 	// Clock measures the pauses and the life of the tunnel.
@@ -62,17 +66,30 @@ func New(c Config) *Controller { return &Controller{c} }
 
 // Run keeps the tunnel open until ctx is done.
 func (c *Controller) Run(ctx context.Context) error {
-	handler, err := newHandler(c.Spoke, c.Cluster, c.Log)
+	handler, err := newHandler(c.Config)
 	if err != nil {
 		return fmt.Errorf("connecting to the managed cluster for the tunnel: %w", err)
 	}
 	defer handler.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	if handler.services != nil {
+		watching.Go(func() { handler.services.exposed.run(ctx) })
+	}
+	c.keep(ctx, handler)
+	return nil
+}
+
+// keep opens one tunnel after the other until ctx is done.
+func (c *Controller) keep(ctx context.Context, handler *handler) {
 	told := ""
 	for pause := firstPause; ctx.Err() == nil; pause = min(pause*2, lastPause) {
 		began := c.Clock.Now()
 		err := c.once(ctx, handler)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if c.Clock.Now().Sub(began) >= steady {
 			pause, told = firstPause, ""
@@ -88,7 +105,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		case <-c.Clock.After(wait):
 		}
 	}
-	return nil
 }
 
 // once opens a tunnel and serves it until it ends. It always returns why.
@@ -97,7 +113,7 @@ func (c *Controller) once(ctx context.Context, handler *handler) error {
 	if err != nil {
 		return err
 	}
-	l, answer, err := tunnel.Offer(ctx, conn, c.Version, c.Clock)
+	l, answer, err := tunnel.Offer(ctx, conn, tunnel.Hello{Program: c.Version, Serves: []string{connectv1alpha1.ServesServices}}, c.Clock)
 	if err != nil {
 		return err
 	}

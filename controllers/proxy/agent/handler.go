@@ -15,13 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/refusal"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
@@ -44,32 +44,37 @@ type handler struct {
 	transport http.RoundTripper
 	// cluster is its name on the hub, for answers of the agent itself.
 	cluster string
+	// services is nil where the agent does not reach the Services of its cluster.
+	services *services
 }
 
 // newHandler returns a handler; it sends nothing. Upgrades need HTTP/1.1, and with it a response
 // that is not read holds up no other.
-func newHandler(spoke *rest.Config, cluster string, l logr.Logger) (*handler, error) {
-	config := rest.CopyConfig(spoke)
+func newHandler(c Config) (*handler, error) {
+	config := rest.CopyConfig(c.Spoke)
 	config.NextProtos = []string{"http/1.1"}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
 	}
-	base, _, err := rest.DefaultServerURL(spoke.Host, "", metav1.Unversioned, rest.IsConfigTransportTLS(*spoke))
+	base, _, err := rest.DefaultServerURL(c.Spoke.Host, "", metav1.Unversioned, rest.IsConfigTransportTLS(*c.Spoke))
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{transport: transport, cluster: cluster}
+	h := &handler{transport: transport, cluster: c.Cluster}
+	if c.Services != nil {
+		h.services = newServices(*c.Services, c)
+	}
 	h.proxy = &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // clients that are gone
 		Rewrite:        func(p *httputil.ProxyRequest) { rewrite(p, base) },
 		ModifyResponse: ownFault,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				l.V(1).Info("The API server of this cluster did not answer a request of the hub", "error", err.Error())
+				c.Log.V(1).Info("The API server of this cluster did not answer a request of the hub", "error", err.Error())
 			}
 			refusal.New(http.StatusBadGateway, connectv1alpha1.CauseTunnelBroken,
-				"the agent does not reach the API server of its cluster: %s", excerpt.Of(err.Error(), maxMessage)).Write(w, cluster)
+				"the agent does not reach the API server of its cluster: %s", excerpt.Of(err.Error(), maxMessage)).Write(w, c.Cluster)
 		},
 	}
 	return h, nil
@@ -106,19 +111,36 @@ func ownFault(answer *http.Response) error {
 
 // ServeHTTP checks a request of the hub and sends it on.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if name, found := forged(r.Header); found {
-		refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "the agent accepts no header %s from the hub", name).Write(w, h.cluster)
+	if refused := h.check(r); refused != nil {
+		refused.Write(w, h.cluster)
 		return
 	}
-	if _, err := caller.Read(r.Header); err != nil {
-		refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "the agent acts for nobody: %s", err).Write(w, h.cluster)
-		return
-	}
-	if r.Method == http.MethodConnect || !strings.HasPrefix(r.URL.Path, "/") || r.URL.RawPath != "" {
-		refusal.New(http.StatusBadRequest, connectv1alpha1.CauseInvalidPath, "the path is not one of an API").Write(w, h.cluster)
+	if service.Named(r.Header) {
+		h.serveService(w, r)
 		return
 	}
 	h.proxy.ServeHTTP(w, r)
+}
+
+// check refuses what no hub sends.
+func (h *handler) check(r *http.Request) *refusal.Refusal {
+	if name, found := forged(r.Header); found {
+		return refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "the agent accepts no header %s from the hub", name)
+	}
+	var err error
+	switch {
+	case !service.Named(r.Header):
+		_, err = caller.Read(r.Header)
+	case len(r.Header[caller.Header]) > 0:
+		err = errors.New("the request is for a Service, which is told no identity")
+	}
+	if err != nil {
+		return refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "the agent acts for nobody: %s", err)
+	}
+	if r.Method == http.MethodConnect || !strings.HasPrefix(r.URL.Path, "/") || r.URL.RawPath != "" {
+		return refusal.New(http.StatusBadRequest, connectv1alpha1.CauseInvalidPath, "the path is not one of an API")
+	}
+	return nil
 }
 
 // forged returns a header that carries a credential or an identity.

@@ -14,13 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
 
 // ask sends a request of the hub to an agent of cluster c1 whose API server is at host.
 func ask(t *testing.T, host string, head http.Header) *httptest.ResponseRecorder {
 	t.Helper()
-	h, err := newHandler(&rest.Config{Host: host, BearerToken: "of-the-agent"}, "c1", logr.Discard())
+	h, err := newHandler(Config{Spoke: &rest.Config{Host: host, BearerToken: "of-the-agent"}, Cluster: "c1", Log: logr.Discard()})
 	require.NoError(t, err)
 	t.Cleanup(h.close)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods", http.NoBody)
@@ -82,11 +83,35 @@ func TestWhatTheAgentRefuses(t *testing.T) {
 		"a credential":         of(t, http.Header{"Authorization": {"Bearer of-the-hub"}}),
 		"a cookie":             of(t, http.Header{"Cookie": {"session=1"}}),
 		"a front proxy":        of(t, http.Header{"X-Remote-User": {"ada"}}),
+		"a Service, for Ada":   of(t, http.Header{service.Header: {"apps/https:web:443"}}),
+		"a credential for it":  {service.Header: {"apps/https:web:443"}, "Authorization": {"Bearer of-the-hub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := ask(t, server.URL, head)
 			require.Equal(t, http.StatusForbidden, w.Code)
 			require.Equal(t, connectv1alpha1.CauseIdentityRefused, w.Header().Get(connectv1alpha1.HeaderError))
+		})
+	}
+}
+
+// TestARequestForAServiceNeverReachesTheAPIServer, whatever is wrong with it.
+func TestARequestForAServiceNeverReachesTheAPIServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
+	t.Cleanup(server.Close)
+	for name, test := range map[string]struct {
+		named []string
+		code  int
+		cause string
+	}{
+		"from an agent that runs elsewhere": {[]string{"apps/https:web:443"}, http.StatusNotImplemented, connectv1alpha1.CauseServicesNotServed},
+		"two Services":                      {[]string{"apps/https:web:443", "apps/https:db:1"}, http.StatusBadRequest, connectv1alpha1.CauseInvalidPath},
+		"none that could be one":            {[]string{"apps/web"}, http.StatusBadRequest, connectv1alpha1.CauseInvalidPath},
+		"an empty one":                      {[]string{""}, http.StatusBadRequest, connectv1alpha1.CauseInvalidPath},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(t, server.URL, http.Header{service.Header: test.named})
+			require.Equal(t, test.code, w.Code)
+			require.Equal(t, test.cause, w.Header().Get(connectv1alpha1.HeaderError))
 		})
 	}
 }

@@ -26,6 +26,7 @@ func documents() map[string]any {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: connectv1alpha1.GroupVersion.String(),
 		APIResources: []metav1.APIResource{
 			resource(connectv1alpha1.ResourceManagedClusters, "ManagedClusterProxyOptions", "create", "delete", "get", "patch", "update"),
+			resource(connectv1alpha1.ResourceClusterServices, "ClusterServiceProxyOptions", "create", "delete", "get", "patch", "update"),
 			resource(connectv1alpha1.ResourceTunnels, "TunnelProxyOptions", "get"),
 		},
 	}

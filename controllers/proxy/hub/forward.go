@@ -35,7 +35,8 @@ const (
 	maxReason = 200
 )
 
-// sent are the headers of a request that are sent to a managed cluster: what an API server reads.
+// sent are the headers of a request that are sent to a managed cluster: what an API server reads, and
+// most other servers do with.
 // All others stay here, and with them whatever a client or a proxy before the hub puts into
 // headers to authenticate itself.
 var sent = []string{
@@ -67,24 +68,31 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, t target, who c
 	if refused := s.known(t.cluster, http.StatusServiceUnavailable); refused != nil {
 		return refused
 	}
-	conn, refused := s.stream(t.cluster, who.User)
+	conn, refused := s.stream(t, who.User)
 	if refused != nil {
 		return refused
 	}
 	defer func() { _ = conn.Close() }() // both sides of the stream have ended by now
 	head := http.Header{}
-	if err := carried.Set(head); err != nil {
+	if t.service != nil {
+		t.service.Set(head) // and nobody's name: the Service could not tell who vouches for it
+	} else if err := carried.Set(head); err != nil {
 		return refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "%s", err)
 	}
 	s.through(conn, t, head).ServeHTTP(w, r)
 	return nil
 }
 
-// stream opens a stream to the cluster.
-func (s *Server) stream(cluster, user string) (net.Conn, *refusal.Refusal) {
+// stream opens a stream to the cluster, if its agent serves what the request is for.
+func (s *Server) stream(t target, user string) (net.Conn, *refusal.Refusal) {
+	cluster := t.cluster
 	at := s.Registry.get(cluster)
 	if at == nil {
 		return nil, s.noTunnel(cluster)
+	}
+	if t.service != nil && !at.Serves(connectv1alpha1.ServesServices) {
+		return nil, refusal.New(http.StatusNotImplemented, connectv1alpha1.CauseServicesNotServed,
+			"the agent of cluster %s is too old to lead to Services: upgrade it", cluster)
 	}
 	conn, err := at.Open(user)
 	switch {
@@ -111,8 +119,8 @@ func (s *Server) noTunnel(cluster string) *refusal.Refusal {
 		cluster, p.Since.UTC().Format(time.RFC3339), excerpt.Of(p.Why.Error(), maxReason))
 }
 
-// through returns the proxy for one request, which is sent on this stream.
-func (s *Server) through(conn net.Conn, t target, identity http.Header) *httputil.ReverseProxy {
+// through returns the proxy for one request, which is sent on this stream with these headers of our own.
+func (s *Server) through(conn net.Conn, t target, own http.Header) *httputil.ReverseProxy {
 	transport := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 		DisableKeepAlives: true, DisableCompression: true, ResponseHeaderTimeout: answerTimeout, MaxResponseHeaderBytes: maxAnswerHead,
@@ -124,7 +132,7 @@ func (s *Server) through(conn net.Conn, t target, identity http.Header) *httputi
 			p.Out.URL.Path, p.Out.URL.RawPath = t.path, ""
 			p.Out.URL.RawQuery = p.In.URL.RawQuery
 			p.Out.Header = trim(p.Out.Header)
-			for name, values := range identity {
+			for name, values := range own {
 				p.Out.Header[name] = values
 			}
 		},

@@ -3,6 +3,7 @@
 package hub
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -26,9 +27,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	case !parsed:
-		refused = refusal.New(http.StatusBadRequest, connectv1alpha1.CauseInvalidPath,
-			"the path must be %sNAME%s/PATH, where NAME is that of a cluster and no part of PATH is empty, . or ..",
-			connectv1alpha1.PathManagedClusters, connectv1alpha1.SuffixProxy)
+		refused = refusal.New(http.StatusBadRequest, connectv1alpha1.CauseInvalidPath, "%s", mustBe(r.URL.Path))
 	case t.tunnel:
 		refused = s.open(w, r, t.cluster, who)
 	default:
@@ -37,6 +36,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refused != nil {
 		refused.Write(w, t.cluster)
 	}
+}
+
+// mustBe says what a path that means nothing must be.
+func mustBe(path string) string {
+	before, what := connectv1alpha1.PathManagedClusters, "NAME is that of a cluster"
+	after := connectv1alpha1.SuffixProxy + "/PATH"
+	if strings.HasPrefix(path, connectv1alpha1.PathClusterServices) {
+		before, after = connectv1alpha1.PathClusterServices, connectv1alpha1.SuffixProxy+"/NAMESPACE/[http:|https:]SERVICE:PORT/PATH"
+		what += ", PORT a number"
+	}
+	return fmt.Sprintf("the path must be %sNAME%s, where %s, and no part of PATH is empty, . or ..", before, after, what)
 }
 
 // authenticate returns for whom the API server asks.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
 
@@ -17,7 +18,9 @@ type target struct {
 	// tunnel is true for the path at which the agent of the cluster opens its tunnel.
 	tunnel  bool
 	cluster string
-	// path is that of the managed cluster's API; it begins with a slash.
+	// service is the Service that the request is for; nil for the API server.
+	service *service.Target
+	// path is that of the managed cluster's API or of the Service; it begins with a slash.
 	path string
 }
 
@@ -25,27 +28,39 @@ type target struct {
 // of the cluster is the element after the resource. What could be read in two ways is not ok.
 func parse(u *url.URL) (t target, ok bool) {
 	// The API server encodes paths canonically; another encoding is not its own.
-	if u.RawPath != "" || u.Opaque != "" {
+	rest, ours := strings.CutPrefix(u.Path, connectv1alpha1.PathVersion+"/")
+	if u.RawPath != "" || u.Opaque != "" || !ours {
 		return target{}, false
 	}
-	rest, clusters := strings.CutPrefix(u.Path, connectv1alpha1.PathManagedClusters)
-	if !clusters {
-		if rest, t.tunnel = strings.CutPrefix(u.Path, connectv1alpha1.PathTunnels); !t.tunnel {
-			return target{}, false
-		}
-	}
+	resource, rest, _ := strings.Cut(rest, "/")
 	t.cluster, rest, _ = strings.Cut(rest, "/")
 	sub, path, below := strings.Cut(rest, "/")
-	t.path = "/" + path
-	switch {
-	case sub != connectv1alpha1.SubresourceProxy || len(validation.IsDNS1123Label(t.cluster)) > 0:
-		return target{}, false
-	case t.tunnel && below:
-		return target{}, false
-	case !isCanonical(path):
+	if sub != connectv1alpha1.SubresourceProxy || len(validation.IsDNS1123Label(t.cluster)) > 0 || !isCanonical(path) {
 		return target{}, false
 	}
+	switch resource {
+	case connectv1alpha1.ResourceManagedClusters:
+	case connectv1alpha1.ResourceClusterServices:
+		if t.service, path, ok = parseService(path); !ok {
+			return target{}, false
+		}
+	case connectv1alpha1.ResourceTunnels:
+		if t.tunnel = true; below {
+			return target{}, false
+		}
+	default:
+		return target{}, false
+	}
+	t.path = "/" + path
 	return t, true
+}
+
+// parseService reads the Service that a path begins with, and returns what is left of the path.
+func parseService(path string) (is *service.Target, rest string, ok bool) {
+	namespace, rest, _ := strings.Cut(path, "/")
+	element, rest, _ := strings.Cut(rest, "/")
+	t, ok := service.Parse(namespace, element)
+	return &t, rest, ok
 }
 
 // isCanonical reports whether no part of the way would resolve the path to another one.

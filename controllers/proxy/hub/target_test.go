@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 )
 
 func TestPathsHaveOneMeaning(t *testing.T) {
 	const api = "/apis/connect.open-cluster-management.io/v1alpha1"
+	web := &service.Target{Namespace: "apps", Name: "web", Scheme: "https", Port: 443}
 	for path, want := range map[string]target{
 		api + "/managedclusters/c1/proxy":                      {cluster: "c1", path: "/"},
 		api + "/managedclusters/c1/proxy/":                     {cluster: "c1", path: "/"},
@@ -18,6 +21,10 @@ func TestPathsHaveOneMeaning(t *testing.T) {
 		api + "/managedclusters/c1/proxy/api/v1/s/x/proxy/a/":  {cluster: "c1", path: "/api/v1/s/x/proxy/a/"},
 		api + "/managedclusters/c1/proxy/managedclusters/c2":   {cluster: "c1", path: "/managedclusters/c2"},
 		api + "/managedclusters/c1/proxy/a...b/..c":            {cluster: "c1", path: "/a...b/..c"},
+		api + "/clusterservices/c1/proxy/apps/web:443":         {cluster: "c1", path: "/", service: web},
+		api + "/clusterservices/c1/proxy/apps/web:443/":        {cluster: "c1", path: "/", service: web},
+		api + "/clusterservices/c1/proxy/apps/https:web:443/a": {cluster: "c1", path: "/a", service: web},
+		api + "/clusterservices/c1/proxy/apps/web:443/c2/b:1/": {cluster: "c1", path: "/c2/b:1/", service: web},
 		api + "/tunnels/c1/proxy":                              {cluster: "c1", path: "/", tunnel: true},
 		api + "/managedclusters/c1/proxy/api/v1/with%20blanks": {cluster: "c1", path: "/api/v1/with blanks"},
 	} {
@@ -46,7 +53,19 @@ func TestPathsHaveOneMeaning(t *testing.T) {
 		"no subresource":         api + "/managedclusters/c1",
 		"a prefix of it":         api + "/managedclusters/c1/proxyx/api",
 		"below a tunnel":         api + "/tunnels/c1/proxy/api",
-		"another resource":       api + "/clusterservices/c1/proxy/api",
+		"another resource":       api + "/services/c1/proxy/api",
+		"no Service":             api + "/clusterservices/c1/proxy",
+		"no Service either":      api + "/clusterservices/c1/proxy/",
+		"a namespace only":       api + "/clusterservices/c1/proxy/apps",
+		"no port":                api + "/clusterservices/c1/proxy/apps/web/metrics",
+		"a port by its name":     api + "/clusterservices/c1/proxy/apps/web:http/metrics",
+		"another protocol":       api + "/clusterservices/c1/proxy/apps/tcp:web:80/metrics",
+		"a Service's parent":     api + "/clusterservices/c1/proxy/apps/web:80/../db:80",
+		"its parent, encoded":    api + "/clusterservices/c1/proxy/apps/web:80/%2e%2e/db:80",
+		"an encoded colon":       api + "/clusterservices/c1/proxy/apps/web%3A80/a",
+		"an encoded slash there": api + "/clusterservices/c1/proxy/apps/web:80/a%2Fb",
+		"no namespace":           api + "/clusterservices/c1/proxy//web:80",
+		"a path of an API":       api + "/clusterservices/c1/proxy/api/v1/namespaces",
 		"another group":          "/apis/other/v1alpha1/managedclusters/c1/proxy",
 	} {
 		u, err := url.Parse("https://hub" + path)

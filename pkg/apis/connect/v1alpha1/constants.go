@@ -24,15 +24,18 @@ const GateClusterProxy = "ClusterProxy"
 // to a subresource proxy after a minute.
 const (
 	ResourceManagedClusters = "managedclusters"
+	ResourceClusterServices = "clusterservices"
 	ResourceTunnels         = "tunnels"
 	SubresourceProxy        = "proxy"
 )
 
-// Paths of the API. The name of a cluster, SuffixProxy and, for managedclusters, a path of the
-// managed cluster's API follow.
+// Paths of the API. The name of a cluster and SuffixProxy follow; for managedclusters, then a path of
+// the managed cluster's API; for clusterservices, then a slash, a namespace, a slash, a Service as
+// NAME:PORT, http:NAME:PORT or https:NAME:PORT, and a path of the Service.
 const (
 	PathVersion         = "/apis/" + GroupName + "/" + Version
 	PathManagedClusters = PathVersion + "/" + ResourceManagedClusters + "/"
+	PathClusterServices = PathVersion + "/" + ResourceClusterServices + "/"
 	PathTunnels         = PathVersion + "/" + ResourceTunnels + "/"
 	SuffixProxy         = "/" + SubresourceProxy
 )
@@ -44,6 +47,24 @@ func ServerPath(cluster string) string { return PathManagedClusters + cluster + 
 // RoleProxy is the ClusterRole with which a user reaches the APIs of all managed clusters. It is
 // bound to nobody. A role for some clusters names them in resourceNames.
 const RoleProxy = "open-cluster-management:managedclusters:proxy"
+
+// ServesServices is what an agent says in its hello that serves requests for Services.
+const ServesServices = "services"
+
+// What a managed cluster exposes of its Services, in the namespace of its agent.
+const (
+	// ConfigMapExposedServices has, below any keys, YAML lists of entries with namespace, service,
+	// port and protocol. Without a port or protocol an entry means any; what no entry names is not
+	// exposed.
+	ConfigMapExposedServices = "cluster-proxy-exposed-services"
+	// ConfigMapServiceCA has, below KeyServiceCA, the authorities of Services with https, besides that
+	// of the cluster.
+	ConfigMapServiceCA = "cluster-proxy-service-ca"
+	KeyServiceCA       = "service-ca.crt"
+	// EventInvalidExposedServices is the reason of an Event about an edit of ConfigMapExposedServices
+	// that cannot be read. The list before it stays in effect.
+	EventInvalidExposedServices = "InvalidExposedServices"
+)
 
 // The condition of a ManagedCluster that tells whether the hub holds a tunnel to it, as seen by
 // the hub. It exists only while the hub's gate is on and the cluster is accepted.
@@ -73,10 +94,22 @@ const (
 	CauseOtherCluster = "OtherCluster"
 	// CauseIdentityRefused goes with 403: the agent acts for no such user.
 	CauseIdentityRefused = "IdentityRefused"
+	// CauseServiceNotExposed goes with 403: the managed cluster does not list the Service.
+	CauseServiceNotExposed = "ServiceNotExposed"
+	// CauseServiceRefused goes with 403: the agent dials no such Service, whoever lists it.
+	CauseServiceRefused = "ServiceRefused"
 	// CauseUnknownCluster goes with 404.
 	CauseUnknownCluster = "UnknownCluster"
+	// CauseUnknownService goes with 404: there is no such Service, or it has no such port.
+	CauseUnknownService = "UnknownService"
 	// CauseTooManyStreams goes with 429.
 	CauseTooManyStreams = "TooManyStreams"
+	// CauseServicesNotServed goes with 501: the agent is too old, or runs where it does not reach the
+	// Services of its cluster.
+	CauseServicesNotServed = "ServicesNotServed"
+	// CauseServiceUnreachable goes with 502: the Service does not answer, or its certificate is that
+	// of another authority.
+	CauseServiceUnreachable = "ServiceUnreachable"
 	// CauseTunnelBroken goes with 502.
 	CauseTunnelBroken = "TunnelBroken"
 	// CauseRedirected goes with 502: the managed cluster answered with a redirect, which the
