@@ -26,7 +26,7 @@ const (
 )
 
 // authoritiesKept is how long authorities are not read again.
-const authoritiesKept = 10 * time.Second
+const authoritiesKept = 2 * time.Second
 
 // authorities verify the certificates of Services: that of the cluster, and those that its
 // administrator has added. Never those of the machine, which vouch for names outside.

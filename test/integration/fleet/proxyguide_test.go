@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -49,7 +50,7 @@ func TestTheProxyGuide(t *testing.T) {
 			typed++
 		}
 	}
-	require.Equal(t, 14, typed)
+	require.Equal(t, 17, typed)
 	until(t, func() error {
 		if got := r.runs(t, "", "health", "--context", "hub"); got.code != 6 {
 			return errors.New("the gate is still on: " + got.out + got.err)
@@ -62,6 +63,10 @@ func TestTheProxyGuide(t *testing.T) {
 func (r *reachable) entered(t *testing.T, line string, number int) {
 	t.Helper()
 	words := strings.Fields(line)
+	if strings.HasPrefix(line, "kubectl get --raw") {
+		r.asked(t, words)
+		return
+	}
 	if !strings.HasPrefix(line, "kubectl ocm proxy") {
 		typeLine(t, line)
 		return
@@ -90,4 +95,18 @@ func (r *reachable) entered(t *testing.T, line string, number int) {
 		return nil
 	})
 	require.NoFileExists(t, filepath.Join(r.memory, "cluster1"))
+}
+
+// asked asks for a Service that the cluster exposes, but does not have: what the cluster says of it has come all
+// the way.
+func (r *reachable) asked(t *testing.T, words []string) {
+	t.Helper()
+	until(t, func() error { // a right counts, and the agent reads the list
+		command := exec.CommandContext(t.Context(), r.kubectl, words[1:]...)
+		command.Env = environment(t)
+		if said, err := command.CombinedOutput(); err == nil || !strings.Contains(string(said), "cluster cluster1 has no Service monitoring/http:prometheus:9090") {
+			return fmt.Errorf("%s: %s %w", strings.Join(words, " "), said, err)
+		}
+		return nil
+	})
 }

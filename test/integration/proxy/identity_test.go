@@ -155,7 +155,8 @@ func TestNothingOfTheHubReachesTheCluster(t *testing.T) {
 	})
 	answer := raw(t, config, http.MethodGet, path, http.Header{
 		"Cookie": {"session=1"}, "X-Forwarded-Access-Token": {"secret"}, "X-Remote-User": {"system:admin"}, "x-remote-group": {"system:masters"},
-		"Ocm-Caller": {"e30="}, "oCM-caLLER": {"e30="}, "X-Api-Key": {"secret"}, "Accept": {"application/json"}, "Kubectl-Command": {"kubectl get"},
+		"Ocm-Caller": {"e30="}, "oCM-caLLER": {"e30="}, "Ocm-Service": {"apps/https:web:443"}, "X-Api-Key": {"secret"},
+		"Accept": {"application/json"}, "Kubectl-Command": {"kubectl get"},
 	})
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	for _, name := range []string{"Set-Cookie", "Alt-Svc", "Access-Control-Allow-Origin"} {

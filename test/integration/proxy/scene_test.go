@@ -372,3 +372,11 @@ func raw(t *testing.T, config *rest.Config, method, path string, head http.Heade
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	return answer
 }
+
+// keyPair returns what serves with a certificate.
+func keyPair(t *testing.T, pair pki.Pair) *tls.Config {
+	t.Helper()
+	certificate, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
+	require.NoError(t, err)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+}
