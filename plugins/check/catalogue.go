@@ -79,6 +79,10 @@ var catalogue = []entry{
 	{check.CodeHubAdmits, "clusters may ask to join",
 		"Whoever has a join token may create a ManagedCluster and a certificate request, and follow them. " +
 			"If that ClusterRole or its bindings were changed, every join waits without end. \"kubectl ocm hub init\" restores them."},
+	{check.CodeHubAddOnProxy, "the add-on cluster-proxy is beside, not in the way",
+		"The add-on of that name may be installed beside the feature gate ClusterProxy: no name is shared, and each has its own clients. " +
+			"Services that the add-on exposes are reached through the hub where the cluster lists them, too. " +
+			"A ManagedProxyServiceResolver of an old release of the add-on has no effect."},
 	{check.CodeClusterWaits, "no cluster waits to be accepted or denied",
 		"A cluster asks to join. Compare the key with the one that join printed, then accept or deny it."},
 	{check.CodeClusterRequest, "certificate requests are answered",

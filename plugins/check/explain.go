@@ -54,6 +54,8 @@ var remedies = map[string]remedy{
 		"kubectl patch clustermanager cluster-manager --type json -p PATCH --context HUB      removes the user"},
 	check.CodeHubLeads: {"the APIService v1alpha1.connect.open-cluster-management.io is not Available, or missing while the gate is on",
 		"kubectl ocm hub status --context HUB; kubectl delete apiservice v1alpha1.connect.open-cluster-management.io --context HUB, if the gate is off"},
+	check.CodeHubAddOnProxy: {"managedproxyconfiguration/cluster-proxy exists while the gate is on, or a managedproxyserviceresolver exists",
+		"kubectl delete managedproxyserviceresolver NAME --context HUB; to expose the same Services, see \"Services of a cluster\" in docs/guides/proxy.md"},
 	check.CodeHubStored: {"status.storedVersions of a definition names a version that it does not serve, or that the hub's own definition lacks",
 		"kubectl get DEFINITION -A -o json --context HUB | kubectl replace -f - --context HUB, then take the version out of status.storedVersions: " +
 			"kubectl edit crd DEFINITION --subresource status --context HUB"},

@@ -63,7 +63,9 @@ func (o *Options) printArea(area check.Area) {
 		switch {
 		case f.Severity != check.SeverityOK:
 			u.Say("  %s %s %s", u.Mark(states[f.Severity]), f.Code, f.Title)
-		case !o.Short:
+		case o.Short:
+			continue
+		default:
 			u.Say("  %s %s", u.Mark(fleet.Done), f.Title)
 		}
 		if f.Cause != "" {

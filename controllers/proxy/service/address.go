@@ -14,26 +14,26 @@ import (
 var (
 	// ErrNoPort means that the Service has no such port.
 	ErrNoPort = errors.New("no such port")
-	// ErrNotDialled means that the agent never dials such a Service.
-	ErrNotDialled = errors.New("such Services are not reached")
+	// errNotDialled means that the agent never dials such a Service.
+	errNotDialled = errors.New("such Services are not reached")
 )
 
 // Address returns where a Service is reached: at the address that its cluster has given to it alone.
 // Any other address is one that somebody chose, and could be that of a node or of a service of the
-// cloud, which trusts whoever runs there. The errors are ErrNoPort and ErrNotDialled.
+// cloud, which trusts whoever runs there. The error is ErrNoPort, or says why no such Service is reached.
 func Address(t Target, s *corev1.ServiceSpec) (netip.AddrPort, error) {
 	if t.Namespace == "default" && t.Name == "kubernetes" {
-		return netip.AddrPort{}, fmt.Errorf("%w: it is the API server, which is reached by managedclusters/proxy with the identity of the user", ErrNotDialled)
+		return netip.AddrPort{}, fmt.Errorf("%w: it is the API server, which is reached by managedclusters/proxy with the identity of the user", errNotDialled)
 	}
 	switch {
 	case s.Type == corev1.ServiceTypeExternalName:
-		return netip.AddrPort{}, fmt.Errorf("%w: its type is ExternalName, so it leads out of the cluster", ErrNotDialled)
+		return netip.AddrPort{}, fmt.Errorf("%w: its type is ExternalName, so it leads out of the cluster", errNotDialled)
 	case s.ClusterIP == "" || s.ClusterIP == corev1.ClusterIPNone:
-		return netip.AddrPort{}, fmt.Errorf("%w: it is headless; make another Service with a cluster IP for the same pods", ErrNotDialled)
+		return netip.AddrPort{}, fmt.Errorf("%w: it is headless; make another Service with a cluster IP for the same pods", errNotDialled)
 	}
 	at, err := netip.ParseAddr(s.ClusterIP)
 	if err != nil || !isOrdinary(at) {
-		return netip.AddrPort{}, fmt.Errorf("%w: %s is not an address of a Service", ErrNotDialled, s.ClusterIP)
+		return netip.AddrPort{}, fmt.Errorf("%w: %s is not an address of a Service", errNotDialled, s.ClusterIP)
 	}
 	if !slices.ContainsFunc(s.Ports, func(p corev1.ServicePort) bool {
 		return p.Port == int32(t.Port) && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP)

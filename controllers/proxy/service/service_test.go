@@ -144,22 +144,22 @@ func TestOnlyTheAddressOfAServiceIsDialled(t *testing.T) {
 		"0.0.0.0", "::", "224.0.0.1", "ff02::1", "ff01::1", "node1", "10.0.0.1:80", "010.0.0.1",
 	} {
 		_, err := Address(web, spec(address))
-		require.ErrorIs(t, err, ErrNotDialled, address)
+		require.ErrorIs(t, err, errNotDialled, address)
 		require.ErrorContains(t, err, fmt.Sprintf("%s is not an address of a Service", address))
 	}
 	for _, address := range []string{"", corev1.ClusterIPNone} {
 		_, err := Address(web, spec(address))
-		require.ErrorIs(t, err, ErrNotDialled)
+		require.ErrorIs(t, err, errNotDialled)
 		require.ErrorContains(t, err, "headless")
 	}
 	outside := &corev1.ServiceSpec{
 		Type: corev1.ServiceTypeExternalName, ExternalName: "metadata.internal", ClusterIP: "10.96.0.17", Ports: []corev1.ServicePort{{Port: 80}},
 	}
 	_, err := Address(web, outside)
-	require.ErrorIs(t, err, ErrNotDialled)
+	require.ErrorIs(t, err, errNotDialled)
 	require.ErrorContains(t, err, "ExternalName")
 	_, err = Address(Target{Namespace: "default", Name: "kubernetes", Scheme: "https", Port: 80}, spec("10.96.0.1"))
-	require.ErrorIs(t, err, ErrNotDialled)
+	require.ErrorIs(t, err, errNotDialled)
 	require.ErrorContains(t, err, "managedclusters/proxy")
 	for port, known := range map[uint16]bool{80: true, 8443: true, 53: false, 81: false} {
 		_, err := Address(Target{Namespace: "apps", Name: "web", Scheme: "http", Port: port}, spec("10.96.0.17"))

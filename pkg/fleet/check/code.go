@@ -30,6 +30,7 @@ const (
 	CodeHubLeads         = "OCM0216"
 	CodeHubStored        = "OCM0217"
 	CodeHubAdmits        = "OCM0218"
+	CodeHubAddOnProxy    = "OCM0219"
 	CodeClusterWaits     = "OCM0301"
 	CodeClusterRequest   = "OCM0302"
 	CodeClusterJoining   = "OCM0303"

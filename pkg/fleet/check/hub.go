@@ -48,6 +48,7 @@ func (c *checking) hub(ctx context.Context) []Area {
 		{CodeHubAdmits, h.admitsClusters},
 		{CodeHubApprovers, h.approvers},
 		{CodeHubLeads, c.leads},
+		{CodeHubAddOnProxy, c.addOnProxy},
 	})
 	return []Area{{name, withoutEchoes(found, CodeHubInstalled, CodeHubRuns)}}
 }

@@ -66,6 +66,10 @@ const (
 	EditObject fleet.RemedyCode = "check.EditObject"
 	// EnableAddOn brings an add-on to a cluster.
 	EnableAddOn fleet.RemedyCode = "check.EnableAddOn"
+	// DropResolver deletes an object that older releases of the add-on cluster-proxy read.
+	DropResolver fleet.RemedyCode = "check.DropResolver"
+	// CarryServices shows what the add-on cluster-proxy exposes, for the clusters to expose it.
+	CarryServices fleet.RemedyCode = "check.CarryServices"
 	// DropService deletes an APIService that nobody serves.
 	DropService fleet.RemedyCode = "check.DropService"
 	// ExplainPlacement shows why a placement selects what it does.

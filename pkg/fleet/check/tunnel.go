@@ -3,12 +3,15 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
@@ -31,10 +34,7 @@ func (c *checking) leads(ctx context.Context) ([]Finding, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
 	}
-	on := err == nil && cm.Spec.RegistrationConfiguration != nil && slices.ContainsFunc(cm.Spec.RegistrationConfiguration.FeatureGates,
-		func(g operatorv1.FeatureGate) bool {
-			return g.Feature == connectv1alpha1.GateClusterProxy && g.Mode == operatorv1.FeatureGateModeTypeEnable
-		})
+	on := err == nil && hasGate(cm)
 	if missing {
 		if !on {
 			return nil, nil
@@ -60,6 +60,66 @@ func (c *checking) leads(ctx context.Context) ([]Finding, error) {
 		f.Fix = DropService.On(c.o.Hub, "name", connectv1alpha1.APIService)
 	}
 	return []Finding{f}, nil
+}
+
+// hasGate reports whether the hub is to lead to its clusters.
+func hasGate(cm *operatorv1.ClusterManager) bool {
+	c := cm.Spec.RegistrationConfiguration
+	return c != nil && slices.Contains(c.FeatureGates, operatorv1.FeatureGate{
+		Feature: connectv1alpha1.GateClusterProxy, Mode: operatorv1.FeatureGateModeTypeEnable,
+	})
+}
+
+// addOnProxy tells of the add-on cluster-proxy, which leads to the clusters in another way: what it exposes is not what
+// this hub leads to, and what its older releases read has no effect.
+func (c *checking) addOnProxy(ctx context.Context) ([]Finding, error) {
+	of := func(resource string) dynamic.ResourceInterface {
+		return c.o.Hub.Client.Resource(connectv1alpha1.GroupVersionAddOn.WithResource(resource))
+	}
+	resolvers, err := of(connectv1alpha1.ResourceProxyResolvers).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fleet.Explain("listing "+connectv1alpha1.ResourceProxyResolvers, c.o.Hub, err)
+	}
+	var found []Finding
+	if err == nil {
+		for _, u := range resolvers.Items {
+			found = append(found, warning(CodeHubAddOnProxy, "managedproxyserviceresolver/"+u.GetName()+" has no effect",
+				"only old releases of the add-on "+connectv1alpha1.NameProxyConfiguration+" read it; Services are exposed by the configmap "+
+					connectv1alpha1.ConfigMapExposedServices, DropResolver.On(c.o.Hub, "name", u.GetName())))
+		}
+	}
+	settings, err := of(connectv1alpha1.ResourceProxyConfigurations).Get(ctx, connectv1alpha1.NameProxyConfiguration, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, fleet.Explain("reading managedproxyconfiguration/"+connectv1alpha1.NameProxyConfiguration, c.o.Hub, err)
+	}
+	beside, err := c.besideAddOn(ctx, settings)
+	return append(found, beside...), err
+}
+
+// besideAddOn tells what the hub and the add-on each lead to, if both lead to clusters. That is not a fault.
+func (c *checking) besideAddOn(ctx context.Context, settings *unstructured.Unstructured) ([]Finding, error) {
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	if apierrors.IsNotFound(err) || err == nil && !hasGate(cm) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
+	}
+	f := good(CodeHubAddOnProxy, "leads to its clusters beside the add-on %s", connectv1alpha1.NameProxyConfiguration)
+	f[0].Cause = "clients of the add-on go its own way; the way of this hub needs nothing of it, and leads to Services that each cluster lists itself"
+	namespace, _, _ := unstructured.NestedString(settings.Object, "spec", "proxyServer", "namespace")
+	namespace = cmp.Or(namespace, connectv1alpha1.NamespaceAddOn)
+	_, err = c.o.Hub.Client.Resource(fleet.ConfigMaps).Namespace(namespace).Get(ctx, connectv1alpha1.ConfigMapExposedServices, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		f[0].Fix = CarryServices.On(c.o.Hub, "namespace", namespace)
+	case !apierrors.IsNotFound(err):
+		return nil, fleet.Explain("reading configmap "+namespace+"/"+connectv1alpha1.ConfigMapExposedServices, c.o.Hub, err)
+	}
+	return f, nil
 }
 
 // tunnel returns the finding for an available cluster to which its hub does not lead, although the hub leads to clusters.

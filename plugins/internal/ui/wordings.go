@@ -256,6 +256,8 @@ var wordings = map[fleet.RemedyCode]string{
 	check.AcceptAnew: "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is this cluster, installed again; " +
 		"otherwise join the other one under another name",
 	check.AcceptOnHub: `kubectl ocm accept {{or .cluster "<name>"}} --wait --context {{or .hub "<the hub's context>"}}`,
+	check.CarryServices: "kubectl get configmap cluster-proxy-exposed-services -n {{.namespace}} -o yaml{{.on}}      shows what the add-on exposes; " +
+		"a ConfigMap of that name in namespace open-cluster-management-agent of a cluster exposes it through this hub",
 	check.AllowAccount: "kubectl annotate serviceaccount {{.account}} -n {{.namespace}} {{.annotation}}=true" + there +
 		"      lets the hub have its tokens; or choose another name",
 	check.AllowTokens:      confighub.AllowTokenDriver + "{{.on}}",
@@ -283,6 +285,7 @@ var wordings = map[fleet.RemedyCode]string{
 		"and it keeps them",
 	check.DropApprover:     "kubectl patch clustermanager {{.name}} --type json -p {{.patch}}{{.on}}",
 	check.DropSecret:       "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      if nobody needs it; or choose another name",
+	check.DropResolver:     "kubectl delete managedproxyserviceresolver {{.name}}{{.on}}",
 	check.DropService:      "kubectl delete apiservice {{.name}}{{.on}}",
 	check.DropToken:        "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      kubectl ocm hub token makes one that expires",
 	check.EditObject:       "kubectl edit {{.resource}} {{.name}} -n {{.namespace}}{{.on}}      and correct what is named",

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -41,11 +42,12 @@ func TestWhatAHubInheritsIsNamed(t *testing.T) {
 	contexts(t, map[string]*harness.Cluster{"hub": hub})
 	client := asHub(t, hub)
 	healthy := looked(t, "hub", "--context", "hub")
-	for _, code := range []string{"OCM0217", "OCM0218"} {
+	for _, code := range []string{"OCM0217", "OCM0218", "OCM0219"} {
 		require.NotContains(t, healthy, code)
 	}
 	t.Run("versions that are gone", func(t *testing.T) { storedFaults(t, client) })
 	t.Run("the rights of clusters that join", func(t *testing.T) { joiningFaults(t, hub) })
+	t.Run("another way to clusters", func(t *testing.T) { otherWay(t, hub) })
 }
 
 // joiningFaults takes a right from those who ask to join, then the account of join tokens out of its
@@ -62,6 +64,55 @@ func joiningFaults(t *testing.T, hub *harness.Cluster) {
 	p.mendedBy(t, "OCM0218", "clusters with join tokens may not ask to join", check...)
 	require.NoError(t, hub.Dynamic(t).Resource(library.ClusterBindings).Delete(t.Context(), binding+"managedcluster", metav1.DeleteOptions{}))
 	p.mendedBy(t, "OCM0218", "clusters with bootstrap tokens may not ask to join", check...)
+}
+
+// otherWay installs the add-on cluster-proxy, and leaves what its old releases read.
+func otherWay(t *testing.T, hub *harness.Cluster) {
+	client, check := hub.Dynamic(t), []string{"hub", "--context", "hub"}
+	for kind, plural := range map[string]string{
+		"ManagedProxyConfiguration":   connectv1alpha1.ResourceProxyConfigurations,
+		"ManagedProxyServiceResolver": connectv1alpha1.ResourceProxyResolvers,
+	} {
+		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", plural+"."+connectv1alpha1.GroupVersionAddOn.Group,
+			map[string]any{"spec": map[string]any{
+				"group": connectv1alpha1.GroupVersionAddOn.Group, "scope": "Cluster",
+				"names": map[string]any{"kind": kind, "plural": plural, "singular": strings.ToLower(kind)},
+				"versions": []any{map[string]any{
+					"name": "v1alpha1", "served": true, "storage": true,
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				}},
+			}})
+		_, err := client.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{})
+		require.NoError(t, err)
+		isServed(t, client, definition)
+	}
+	of := func(plural string) dynamic.ResourceInterface {
+		return client.Resource(connectv1alpha1.GroupVersionAddOn.WithResource(plural))
+	}
+	version := connectv1alpha1.GroupVersionAddOn.String()
+	_, err := of(connectv1alpha1.ResourceProxyResolvers).Create(t.Context(), object(version, "ManagedProxyServiceResolver", "", "logs", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	f := mended(t, "OCM0219", check...)
+	require.Equal(t, "managedproxyserviceresolver/logs has no effect", f.Title)
+	require.Contains(t, f.Cause, "Services are exposed by the configmap cluster-proxy-exposed-services")
+
+	_, err = of(connectv1alpha1.ResourceProxyConfigurations).Create(t.Context(), object(version, "ManagedProxyConfiguration", "", "cluster-proxy",
+		map[string]any{"spec": map[string]any{"proxyServer": map[string]any{"namespace": "default"}}}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	const beside, fix = "leads to its clusters beside the add-on cluster-proxy",
+		"fix:   kubectl get configmap cluster-proxy-exposed-services -n default -o yaml --context hub"
+	require.NotContains(t, run(t, append([]string{"check"}, check...)...).out, beside, "the gate is off")
+	patched(t, hub, library.ClusterManagers, "", "cluster-manager",
+		`{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterProxy","mode":"Enable"}]}}}`)
+	got := run(t, append([]string{"check"}, check...)...)
+	require.Contains(t, got.out, beside)
+	require.Contains(t, got.out, "leads to Services that each cluster lists itself")
+	require.NotContains(t, got.out, fix)
+	_, err = client.Resource(library.ConfigMaps).Namespace("default").Create(t.Context(),
+		object("v1", "ConfigMap", "default", connectv1alpha1.ConfigMapExposedServices, nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Contains(t, run(t, append([]string{"check"}, check...)...).out, fix)
+	require.NotContains(t, looked(t, check...), "OCM0219", "it is no fault")
 }
 
 // storedFaults stores a placement as hubs did whose version of placements is gone, and hides a version

@@ -66,6 +66,22 @@ const (
 	EventInvalidExposedServices = "InvalidExposedServices"
 )
 
+// GroupVersionAddOn is that of the kinds of the add-on cluster-proxy, which leads to clusters in a way of
+// its own and is no part of this program.
+var GroupVersionAddOn = schema.GroupVersion{Group: "proxy.open-cluster-management.io", Version: "v1alpha1"}
+
+// Names of that add-on.
+const (
+	// ResourceProxyConfigurations are its settings, of which one object has an effect, NameProxyConfiguration.
+	ResourceProxyConfigurations = "managedproxyconfigurations"
+	NameProxyConfiguration      = "cluster-proxy"
+	// NamespaceAddOn is where it runs on the hub, and has its own list ConfigMapExposedServices, if
+	// spec.proxyServer.namespace names no other namespace.
+	NamespaceAddOn = "open-cluster-management-cluster-proxy"
+	// ResourceProxyResolvers exposed Services in its older releases. No release in use reads them.
+	ResourceProxyResolvers = "managedproxyserviceresolvers"
+)
+
 // The condition of a ManagedCluster that tells whether the hub holds a tunnel to it, as seen by
 // the hub. It exists only while the hub's gate is on and the cluster is accepted.
 const (
