@@ -71,8 +71,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		return fmt.Errorf("connecting to the managed cluster for the tunnel: %w", err)
 	}
 	defer handler.close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	if handler.services != nil {

@@ -35,8 +35,8 @@ const (
 	maxReason = 200
 )
 
-// sent are the headers of a request that are sent to a managed cluster: what an API server reads, and
-// most other servers do with.
+// sent are the headers of a request that are sent to a managed cluster: what an API server reads, which
+// is enough for most other servers.
 // All others stay here, and with them whatever a client or a proxy before the hub puts into
 // headers to authenticate itself.
 var sent = []string{
