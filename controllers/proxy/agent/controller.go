@@ -111,7 +111,7 @@ func (c *Controller) once(ctx context.Context, handler *handler) error {
 	if err != nil {
 		return err
 	}
-	l, answer, err := tunnel.Offer(ctx, conn, tunnel.Hello{Program: c.Version, Serves: []string{connectv1alpha1.ServesServices}}, c.Clock)
+	l, answer, err := tunnel.Offer(ctx, conn, tunnel.Hello{Program: c.Version, Serves: []string{connectv1alpha1.ServesServices, connectv1alpha1.ServesAccounts}}, c.Clock)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,10 @@
 // They are told no identity and no credential, and are reached only at the address that the cluster
 // has given to each of them.
 //
-// It needs the right to impersonate users and groups, but not ServiceAccounts, on the managed
-// cluster, to get its Services, and to read ConfigMaps and write Events in its own namespace; and the
-// right to get tunnels/proxy of its own cluster on the hub.
+// Where the hub names an account instead of a user, it acts as the ServiceAccount of that name in the
+// namespace of add-ons, if that was created for a ManagedServiceAccount of this very hub.
+//
+// It needs the right to impersonate users and groups on the managed cluster, to get its Services, to
+// get and impersonate ServiceAccounts in the namespace of add-ons only, and to read ConfigMaps and
+// write Events in its own; and the right to get tunnels/proxy of its own cluster on the hub.
 package agent

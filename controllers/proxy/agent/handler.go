@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/refusal"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
@@ -42,17 +45,19 @@ var foreign = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 type handler struct {
 	proxy     *httputil.ReverseProxy
 	transport http.RoundTripper
+	accounts  accounts
 	// cluster is its name on the hub, for answers of the agent itself.
 	cluster string
 	// services is nil where the agent does not reach the Services of its cluster.
 	services *services
 }
 
-// newHandler returns a handler; it sends nothing. Upgrades need HTTP/1.1, and with it a response
-// that is not read holds up no other.
+// newHandler returns a handler of requests of the hub; it sends nothing. Upgrades need HTTP/1.1, and
+// with it a response that is not read holds up no other.
 func newHandler(c Config) (*handler, error) {
 	config := rest.CopyConfig(c.Spoke)
 	config.NextProtos = []string{"http/1.1"}
+	config.QPS = -1 // the hub limits how many requests there are
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
@@ -61,7 +66,13 @@ func newHandler(c Config) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{transport: transport, cluster: c.Cluster}
+	client, err := dynamic.NewForConfigAndClient(config, &http.Client{Transport: transport})
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{
+		transport: transport, cluster: c.Cluster, accounts: accounts{client: client.Resource(accountsResource), hub: origin.Hub(c.Hub)},
+	}
 	if c.Services != nil {
 		h.services = newServices(*c.Services, c)
 	}
@@ -88,14 +99,17 @@ func rewrite(p *httputil.ProxyRequest, base *url.URL) {
 	p.Out.URL.RawPath = ""
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	p.Out.Header.Del(caller.Header)
-	who, err := caller.Read(p.In.Header)
-	if err != nil {
-		// It was read before; without a caller there must be no request.
+	who, ok := p.In.Context().Value(identity{}).(caller.Caller)
+	if !ok || who.User == "" {
+		// It was found before; without a user there must be no request.
 		p.Out.URL.Host = ""
 		return
 	}
 	who.Impersonate(p.Out.Header)
 }
+
+// identity is the key under which the context of a request has the user to act for.
+type identity struct{}
 
 // errOwnFault means that the API server does not know the agent.
 var errOwnFault = errors.New("the API server of this cluster refuses the agent's own credential")
@@ -119,7 +133,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveService(w, r)
 		return
 	}
-	h.proxy.ServeHTTP(w, r)
+	who, err := caller.Read(r.Header)
+	if err != nil {
+		refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused, "the agent acts for nobody: %s", err).Write(w, h.cluster)
+		return
+	}
+	if who.Account != "" {
+		var refused *refusal.Refusal
+		if who, refused = h.accounts.resolve(r.Context(), who.Account); refused != nil {
+			refused.Write(w, h.cluster)
+			return
+		}
+	}
+	h.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identity{}, who)))
 }
 
 // check refuses what no hub sends.

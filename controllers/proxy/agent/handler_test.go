@@ -6,22 +6,30 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
+	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
+
+// hubAddress is the hub of the agents in the tests.
+const hubAddress = "https://hub.example.org:6443"
 
 // ask sends a request of the hub to an agent of cluster c1 whose API server is at host.
 func ask(t *testing.T, host string, head http.Header) *httptest.ResponseRecorder {
 	t.Helper()
-	h, err := newHandler(Config{Spoke: &rest.Config{Host: host, BearerToken: "of-the-agent"}, Cluster: "c1", Log: logr.Discard()})
+	h, err := newHandler(Config{Spoke: &rest.Config{Host: host, BearerToken: "of-the-agent"}, Hub: hubAddress, Cluster: "c1", Log: logr.Discard()})
 	require.NoError(t, err)
 	t.Cleanup(h.close)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods", http.NoBody)
@@ -114,6 +122,76 @@ func TestARequestForAServiceNeverReachesTheAPIServer(t *testing.T) {
 			require.Equal(t, test.cause, w.Header().Get(connectv1alpha1.HeaderError))
 		})
 	}
+}
+
+// account returns the headers of a request in the name of an account.
+func account(t *testing.T, name string) http.Header {
+	t.Helper()
+	head := http.Header{}
+	c, err := caller.OfAccount(name)
+	require.NoError(t, err)
+	require.NoError(t, c.Set(head))
+	return head
+}
+
+// TestTheAgentActsAsAccountsOfItsHubOnly: the API server of the test has accounts of all kinds, all in
+// the namespace of add-ons. Nothing else is asked of it for those that are refused.
+func TestTheAgentActsAsAccountsOfItsHubOnly(t *testing.T) {
+	const path = "/api/v1/namespaces/open-cluster-management-agent-addon/serviceaccounts/"
+	metadata := map[string]metav1.ObjectMeta{"plain": {}}
+	for name, hub := range map[string]string{"robot": hubAddress, "theirs": "https://other.example.org:6443"} {
+		labels, annotations := origin.Marks(origin.Hub(hub))
+		metadata[name] = metav1.ObjectMeta{Labels: labels, Annotations: annotations}
+	}
+	now := metav1.Now()
+	metadata["leaving"] = metav1.ObjectMeta{
+		Labels: metadata["robot"].Labels, Annotations: metadata["robot"].Annotations, DeletionTimestamp: &now,
+	}
+	metadata["elder"] = metav1.ObjectMeta{Labels: metadata["robot"].Labels}
+	metadata["noted"] = metav1.ObjectMeta{Annotations: metadata["robot"].Annotations}
+	metadata["allowed"] = metav1.ObjectMeta{Annotations: map[string]string{authenticationv1beta1.AnnotationTokensAllowed: "true"}}
+	acted := make(chan http.Header, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, look := strings.CutPrefix(r.URL.Path, path)
+		if !look {
+			acted <- r.Header.Clone()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		at, known := metadata[name]
+		if !known {
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, name).Status())
+			return
+		}
+		at.Name, at.UID = name, "the-uid"
+		_ = json.NewEncoder(w).Encode(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: at})
+	}))
+	t.Cleanup(server.Close)
+	require.Equal(t, http.StatusOK, ask(t, server.URL, account(t, "robot")).Code)
+	got := <-acted
+	require.Equal(t, []string{"system:serviceaccount:open-cluster-management-agent-addon:robot"}, got["Impersonate-User"])
+	require.Equal(t, []string{"the-uid"}, got["Impersonate-Uid"])
+	require.Empty(t, got["Impersonate-Group"], "the API server adds those of the account")
+	require.NotContains(t, got, caller.Header)
+	for name, want := range map[string]struct {
+		code       int
+		cause, why string
+	}{
+		"plain":   {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "was not created for a ManagedServiceAccount"},
+		"noted":   {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "was not created for a ManagedServiceAccount"},
+		"allowed": {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "was not created for a ManagedServiceAccount"},
+		"elder":   {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "was created for another hub"},
+		"theirs":  {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "was created for another hub"},
+		"leaving": {http.StatusForbidden, connectv1alpha1.CauseAccountRefused, "is being deleted"},
+		"nobody":  {http.StatusNotFound, connectv1alpha1.CauseUnknownAccount, "no ServiceAccount open-cluster-management-agent-addon/nobody"},
+	} {
+		w := ask(t, server.URL, account(t, name))
+		require.Equal(t, want.code, w.Code, name)
+		require.Equal(t, want.cause, w.Header().Get(connectv1alpha1.HeaderError), name)
+		require.Contains(t, w.Body.String(), want.why, name)
+	}
+	require.Empty(t, acted)
 }
 
 // TestFaultsOfTheClusterAreToldAsTheHubTellsThem, so that clients find the cause in the same place.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // prefix comes before the names of the hub that begin with system:.
@@ -42,8 +44,13 @@ var (
 	ErrRefused = errors.New("the identity cannot be carried to a managed cluster")
 )
 
-// Caller is an identity.
+// Caller is an identity: a user, or an account alone. An agent that knows no accounts finds no user
+// in the latter, and refuses it.
 type Caller struct {
+	// Account is the name of a ServiceAccount that a ManagedServiceAccount of the cluster asks for.
+	// The cluster knows its namespace.
+	Account string `json:"account,omitempty"`
+
 	User   string              `json:"user"`
 	UID    string              `json:"uid,omitempty"`
 	Groups []string            `json:"groups,omitempty"`
@@ -67,6 +74,12 @@ func Carried(c Caller) (Caller, error) {
 		}
 	}
 	return out, out.check()
+}
+
+// OfAccount returns the identity of a ManagedServiceAccount.
+func OfAccount(name string) (Caller, error) {
+	c := Caller{Account: name}
+	return c, c.check()
 }
 
 // carriedName puts the prefix also before names that have it already, so that nobody can take the
@@ -93,6 +106,9 @@ func isReserved(key string) bool {
 
 // check returns ErrRefused with the reason for what no hub sends.
 func (c Caller) check() error {
+	if c.Account != "" {
+		return c.checkAccount()
+	}
 	switch {
 	case !isName(c.User) || strings.HasPrefix(c.User, system):
 		return refuse("the user name is empty, too long, not printable, or begins with %s", system)
@@ -104,6 +120,17 @@ func (c Caller) check() error {
 		return refuse("it has %d extra keys, more than %d", len(c.Extra), maxExtra)
 	}
 	return c.checkLists()
+}
+
+// checkAccount is check for an account, which has no other identity besides.
+func (c Caller) checkAccount() error {
+	switch {
+	case len(validation.IsDNS1123Subdomain(c.Account)) > 0:
+		return refuse("the account has no name of a ServiceAccount")
+	case c.User != "" || c.UID != "" || len(c.Groups) > 0 || len(c.Extra) > 0:
+		return refuse("it names an account and a user")
+	}
+	return nil
 }
 
 // checkLists is check for each group and extra key.

@@ -78,31 +78,58 @@ func TestTheAgentRefusesWhatNoHubSends(t *testing.T) {
 		return http.Header{caller.Header: {base64.StdEncoding.EncodeToString([]byte(text))}}
 	}
 	for name, head := range map[string]http.Header{
-		"no identity":        {},
-		"two of them":        {caller.Header: append(sent(`{"user":"ada"}`)[caller.Header], sent(`{"user":"eve"}`)[caller.Header]...)},
-		"no base64":          {caller.Header: {"{}"}},
-		"no JSON":            sent("ada"),
-		"no user":            sent(`{"groups":["devs"]}`),
-		"a system user":      sent(`{"user":"system:admin"}`),
-		"masters":            sent(`{"user":"ada","groups":["system:masters"]}`),
-		"another system":     sent(`{"user":"ada","groups":["system:nodes"]}`),
-		"blanks around":      sent(`{"user":" system:admin"}`),
-		"blanks in a group":  sent(`{"user":"ada","groups":["system:masters "]}`),
-		"blank before":       sent(`{"user":"ada","groups":[" system:masters"]}`),
-		"a line break":       sent(`{"user":"ada\r\nImpersonate-Group: system:masters"}`),
-		"in a UID":           sent(`{"user":"ada","uid":"1\n2"}`),
-		"in a value":         sent(`{"user":"ada","extra":{"a":["1\n2"]}}`),
-		"in a key":           sent(`{"user":"ada","extra":{"a\n":["1"]}}`),
-		"an empty group":     sent(`{"user":"ada","groups":[""]}`),
-		"a reserved key":     sent(`{"user":"ada","extra":{"authentication.kubernetes.io/pod-name":["p"]}}`),
-		"a long name":        sent(`{"user":"` + strings.Repeat("a", 1025) + `"}`),
-		"many groups":        sent(`{"user":"ada","groups":["a"` + strings.Repeat(`,"a"`, 1024) + `]}`),
-		"more than a header": {caller.Header: {strings.Repeat("A", 64<<10+4)}},
+		"no identity":            {},
+		"two of them":            {caller.Header: append(sent(`{"user":"ada"}`)[caller.Header], sent(`{"user":"eve"}`)[caller.Header]...)},
+		"no base64":              {caller.Header: {"{}"}},
+		"no JSON":                sent("ada"),
+		"no user":                sent(`{"groups":["devs"]}`),
+		"a system user":          sent(`{"user":"system:admin"}`),
+		"masters":                sent(`{"user":"ada","groups":["system:masters"]}`),
+		"another system":         sent(`{"user":"ada","groups":["system:nodes"]}`),
+		"blanks around":          sent(`{"user":" system:admin"}`),
+		"blanks in a group":      sent(`{"user":"ada","groups":["system:masters "]}`),
+		"blank before":           sent(`{"user":"ada","groups":[" system:masters"]}`),
+		"a line break":           sent(`{"user":"ada\r\nImpersonate-Group: system:masters"}`),
+		"in a UID":               sent(`{"user":"ada","uid":"1\n2"}`),
+		"in a value":             sent(`{"user":"ada","extra":{"a":["1\n2"]}}`),
+		"in a key":               sent(`{"user":"ada","extra":{"a\n":["1"]}}`),
+		"an empty group":         sent(`{"user":"ada","groups":[""]}`),
+		"a reserved key":         sent(`{"user":"ada","extra":{"authentication.kubernetes.io/pod-name":["p"]}}`),
+		"a long name":            sent(`{"user":"` + strings.Repeat("a", 1025) + `"}`),
+		"many groups":            sent(`{"user":"ada","groups":["a"` + strings.Repeat(`,"a"`, 1024) + `]}`),
+		"an account and a user":  sent(`{"account":"robot","user":"ada"}`),
+		"an account in groups":   sent(`{"account":"robot","groups":["devs"]}`),
+		"an account with a UID":  sent(`{"account":"robot","uid":"1"}`),
+		"an account with extra":  sent(`{"account":"robot","extra":{"a":["1"]}}`),
+		"an account elsewhere":   sent(`{"account":"kube-system:robot"}`),
+		"an account by its path": sent(`{"account":"../robot"}`),
+		"an account in masters":  sent(`{"account":"robot\r\nImpersonate-Group: system:masters"}`),
+		"its whole user name":    sent(`{"user":"system:serviceaccount:open-cluster-management-agent-addon:robot"}`),
+		"more than a header":     {caller.Header: {strings.Repeat("A", 64<<10+4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := caller.Read(head)
 			require.ErrorIs(t, err, caller.ErrRefused)
 		})
+	}
+}
+
+// TestAnAccountIsCarriedAloneAndAsNoUser: an agent that knows no accounts must find nobody in it, rather
+// than the user whose name is that of the account.
+func TestAnAccountIsCarriedAloneAndAsNoUser(t *testing.T) {
+	c, err := caller.OfAccount("robot.v2")
+	require.NoError(t, err)
+	head := http.Header{}
+	require.NoError(t, c.Set(head))
+	read, err := caller.Read(head)
+	require.NoError(t, err)
+	require.Equal(t, caller.Caller{Account: "robot.v2"}, read)
+	wire, err := base64.StdEncoding.DecodeString(head.Get(caller.Header))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"account":"robot.v2","user":""}`, string(wire))
+	for _, name := range []string{"", "a/b", "a:b", "A", "..", "system:serviceaccount:a:b", strings.Repeat("a", 254)} {
+		_, err := caller.OfAccount(name)
+		require.ErrorIs(t, err, caller.ErrRefused, name)
 	}
 }
 

@@ -22,11 +22,14 @@ func documents() map[string]any {
 	resource := func(name, kind string, verbs ...string) metav1.APIResource {
 		return metav1.APIResource{Name: name + connectv1alpha1.SuffixProxy, Kind: kind, Verbs: verbs}
 	}
+	account := resource(connectv1alpha1.ResourceManagedServiceAccounts, "ManagedServiceAccountProxyOptions", "create", "delete", "get", "patch", "update")
+	account.Namespaced = true
 	resources := metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: connectv1alpha1.GroupVersion.String(),
 		APIResources: []metav1.APIResource{
 			resource(connectv1alpha1.ResourceManagedClusters, "ManagedClusterProxyOptions", "create", "delete", "get", "patch", "update"),
 			resource(connectv1alpha1.ResourceClusterServices, "ClusterServiceProxyOptions", "create", "delete", "get", "patch", "update"),
+			account,
 			resource(connectv1alpha1.ResourceTunnels, "TunnelProxyOptions", "get"),
 		},
 	}

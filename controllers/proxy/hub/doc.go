@@ -9,6 +9,10 @@
 // another cluster is refused, the headers sent on are those of a list, and the user's identity is
 // what package caller makes of it; Services are told none. No credential of the hub leaves it.
 //
+// A path may name a ManagedServiceAccount of the cluster: what the API server decides on then is the
+// right to managedserviceaccounts/proxy in the namespace of the cluster, and the request goes on as
+// that account and not as the user. No token of the account is read or sent.
+//
 // A managed cluster is not trusted either. Its answers cannot lead a client elsewhere, its agent
 // opens no tunnel but its own, and requests in progress are limited for each cluster and user.
 //

@@ -58,7 +58,7 @@ var keptBack = []string{
 
 // forward sends a request through the tunnel of the cluster.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, t target, who caller.Caller) *refusal.Refusal {
-	carried, err := caller.Carried(who)
+	carried, err := t.identity(who)
 	switch {
 	case errors.Is(err, caller.ErrAnonymous):
 		return refusal.New(http.StatusForbidden, connectv1alpha1.CauseAnonymousUser, "%s", err)
@@ -67,6 +67,10 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, t target, who c
 	}
 	if refused := s.known(t.cluster, http.StatusServiceUnavailable); refused != nil {
 		return refused
+	}
+	if name := impersonating(r.Header); t.account != "" && name != "" {
+		return refusal.New(http.StatusForbidden, connectv1alpha1.CauseIdentityRefused,
+			"the path says that the request is one of account %s: leave out the header %s", t.account, name)
 	}
 	conn, refused := s.stream(t, who.User)
 	if refused != nil {
@@ -83,16 +87,49 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, t target, who c
 	return nil
 }
 
-// stream opens a stream to the cluster, if its agent serves what the request is for.
+// identity returns who a user of the hub is on the cluster. Whoever acts as an account must have a
+// name, too.
+func (t target) identity(who caller.Caller) (caller.Caller, error) {
+	carried, err := caller.Carried(who)
+	if err != nil || t.account == "" {
+		return carried, err
+	}
+	return caller.OfAccount(t.account)
+}
+
+// needs returns what the agent must have said that it serves; empty for what every agent does.
+func (t target) needs() string {
+	switch {
+	case t.service != nil:
+		return connectv1alpha1.ServesServices
+	case t.account != "":
+		return connectv1alpha1.ServesAccounts
+	}
+	return ""
+}
+
+// impersonating returns a header by which a request would act for somebody else; "" without one. The
+// API server of the hub has judged and removed those that it knows, and asks for that other user.
+func impersonating(head http.Header) string {
+	for name := range head {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return name
+		}
+	}
+	return ""
+}
+
+// stream opens a stream to the cluster, if its agent serves what the request is for: an older one
+// would take it for another request.
 func (s *Server) stream(t target, user string) (net.Conn, *refusal.Refusal) {
 	cluster := t.cluster
 	at := s.Registry.get(cluster)
-	if at == nil {
+	switch {
+	case at == nil:
 		return nil, s.noTunnel(cluster)
-	}
-	if t.service != nil && !at.Serves(connectv1alpha1.ServesServices) {
-		return nil, refusal.New(http.StatusNotImplemented, connectv1alpha1.CauseServicesNotServed,
-			"the agent of cluster %s is too old to lead to Services: upgrade it", cluster)
+	case t.needs() != "" && !at.Serves(t.needs()):
+		return nil, refusal.New(http.StatusNotImplemented, connectv1alpha1.CauseAgentTooOld,
+			"the agent of cluster %s is too old to serve %s: upgrade it", cluster, t.needs())
 	}
 	conn, err := at.Open(user)
 	switch {

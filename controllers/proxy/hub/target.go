@@ -20,26 +20,28 @@ type target struct {
 	cluster string
 	// service is the Service that the request is for; nil for the API server.
 	service *service.Target
+	// account is the ManagedServiceAccount that the client acts as; empty if it acts as itself.
+	account string
 	// path is that of the managed cluster's API or of the Service; it begins with a slash.
 	path string
 }
 
 // parse reads a path in the same way as the hub's API server, which has authorized it: the name
-// of the cluster is the element after the resource. What could be read in two ways is not ok.
+// of the cluster is the element after the resource, or the namespace of one that is in a namespace. What
+// could be read in two ways is not ok.
 func parse(u *url.URL) (t target, ok bool) {
 	// The API server encodes paths canonically; another encoding is not its own.
 	rest, ours := strings.CutPrefix(u.Path, connectv1alpha1.PathVersion+"/")
 	if u.RawPath != "" || u.Opaque != "" || !ours {
 		return target{}, false
 	}
-	resource, rest, _ := strings.Cut(rest, "/")
-	t.cluster, rest, _ = strings.Cut(rest, "/")
+	resource, rest, ok := t.cutNames(rest)
 	sub, path, below := strings.Cut(rest, "/")
-	if sub != connectv1alpha1.SubresourceProxy || len(validation.IsDNS1123Label(t.cluster)) > 0 || !isCanonical(path) {
+	if !ok || sub != connectv1alpha1.SubresourceProxy || len(validation.IsDNS1123Label(t.cluster)) > 0 || !isCanonical(path) {
 		return target{}, false
 	}
 	switch resource {
-	case connectv1alpha1.ResourceManagedClusters:
+	case connectv1alpha1.ResourceManagedClusters, connectv1alpha1.ResourceManagedServiceAccounts:
 	case connectv1alpha1.ResourceClusterServices:
 		if t.service, path, ok = parseService(path); !ok {
 			return target{}, false
@@ -53,6 +55,18 @@ func parse(u *url.URL) (t target, ok bool) {
 	}
 	t.path = "/" + path
 	return t, true
+}
+
+// cutNames reads the resource and the names in a path, and returns what follows them.
+func (t *target) cutNames(path string) (resource, rest string, ok bool) {
+	resource, rest, _ = strings.Cut(path, "/")
+	t.cluster, rest, _ = strings.Cut(rest, "/")
+	if resource != "namespaces" {
+		return resource, rest, resource != connectv1alpha1.ResourceManagedServiceAccounts
+	}
+	resource, rest, _ = strings.Cut(rest, "/")
+	t.account, rest, _ = strings.Cut(rest, "/")
+	return resource, rest, resource == connectv1alpha1.ResourceManagedServiceAccounts && len(validation.IsDNS1123Subdomain(t.account)) == 0
 }
 
 // parseService reads the Service that a path begins with, and returns what is left of the path.

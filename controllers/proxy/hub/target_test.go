@@ -27,6 +27,10 @@ func TestPathsHaveOneMeaning(t *testing.T) {
 		api + "/clusterservices/c1/proxy/apps/web:443/c2/b:1/": {cluster: "c1", path: "/c2/b:1/", service: web},
 		api + "/tunnels/c1/proxy":                              {cluster: "c1", path: "/", tunnel: true},
 		api + "/managedclusters/c1/proxy/api/v1/with%20blanks": {cluster: "c1", path: "/api/v1/with blanks"},
+
+		api + "/namespaces/c1/managedserviceaccounts/a.b/proxy":             {cluster: "c1", account: "a.b", path: "/"},
+		api + "/namespaces/c1/managedserviceaccounts/a/proxy/api/v1/pods":   {cluster: "c1", account: "a", path: "/api/v1/pods"},
+		api + "/namespaces/c1/managedserviceaccounts/a/proxy/namespaces/c2": {cluster: "c1", account: "a", path: "/namespaces/c2"},
 	} {
 		u, err := url.Parse("https://hub" + path)
 		require.NoError(t, err)
@@ -66,6 +70,19 @@ func TestPathsHaveOneMeaning(t *testing.T) {
 		"an encoded slash there": api + "/clusterservices/c1/proxy/apps/web:80/a%2Fb",
 		"no namespace":           api + "/clusterservices/c1/proxy//web:80",
 		"a path of an API":       api + "/clusterservices/c1/proxy/api/v1/namespaces",
+		"no account":             api + "/namespaces/c1/managedserviceaccounts//proxy/api",
+		"no name of an account":  api + "/namespaces/c1/managedserviceaccounts/proxy",
+		"a parent as account":    api + "/namespaces/c1/managedserviceaccounts/../proxy/api",
+		"an account by a path":   api + "/namespaces/c1/managedserviceaccounts/a%2F..%2Fb/proxy/api",
+		"a user as account":      api + "/namespaces/c1/managedserviceaccounts/system:serviceaccount:a:b/proxy/api",
+		"to another account":     api + "/namespaces/c1/managedserviceaccounts/a/proxy/../../b/proxy/api",
+		"to another namespace":   api + "/namespaces/c1/../c2/managedserviceaccounts/a/proxy/api",
+		"no namespace of it":     api + "/managedserviceaccounts/a/proxy/api",
+		"a namespace without it": api + "/namespaces/c1/proxy/api",
+		"a cluster in one":       api + "/namespaces/c1/managedclusters/c2/proxy/api",
+		"a tunnel in one":        api + "/namespaces/c1/tunnels/c2/proxy",
+		"an account's status":    api + "/namespaces/c1/managedserviceaccounts/a/status",
+		"dots in a namespace":    api + "/namespaces/c.1/managedserviceaccounts/a/proxy/api",
 		"another group":          "/apis/other/v1alpha1/managedclusters/c1/proxy",
 	} {
 		u, err := url.Parse("https://hub" + path)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -85,7 +86,7 @@ type verdict struct {
 // New returns the loop, which runs with Run.
 func New(c Config) *Controller {
 	l := &Controller{
-		config: c, hub: fmt.Sprintf("%x", digest.OfParts(c.HubAddress)), exec: reconcile.NewExecutor(c.Hub, Name, c.Clock),
+		config: c, hub: origin.Hub(c.HubAddress), exec: reconcile.NewExecutor(c.Hub, Name, c.Clock),
 		queue: reconcile.NewQueue(Name), secrets: map[string]*watch.One[*Secret]{}, verdicts: map[string]verdict{},
 	}
 	l.asked = watch.New(watch.Options[*authenticationv1beta1.ManagedServiceAccount]{

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -55,8 +56,9 @@ func (c *Controller) create(ctx context.Context, s *State) error {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount"}}
 	u.SetNamespace(s.Namespace)
 	u.SetName(s.Name)
-	u.SetLabels(map[string]string{authenticationv1beta1.LabelManaged: labelled})
-	u.SetAnnotations(map[string]string{authenticationv1beta1.AnnotationHub: s.Hub})
+	labels, annotations := origin.Marks(s.Hub)
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
 	live, err := c.config.Managed.Resource(accounts).Namespace(s.Namespace).Create(ctx, u, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating ServiceAccount %s/%s: %w", s.Namespace, s.Name, err)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 )
 
@@ -69,10 +70,9 @@ type Account struct {
 
 // accountOf returns what counts of a ServiceAccount.
 func accountOf(o metav1.Object) *Account {
-	notes := o.GetAnnotations()
+	hub, created := origin.Of(o)
 	return &Account{
-		UID: o.GetUID(), Created: o.GetLabels()[authenticationv1beta1.LabelManaged] == labelled, Hub: notes[authenticationv1beta1.AnnotationHub],
-		Allowed: notes[authenticationv1beta1.AnnotationTokensAllowed] == labelled,
+		UID: o.GetUID(), Created: created, Hub: hub, Allowed: o.GetAnnotations()[authenticationv1beta1.AnnotationTokensAllowed] == labelled,
 	}
 }
 

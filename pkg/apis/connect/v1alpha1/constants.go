@@ -25,17 +25,22 @@ const GateClusterProxy = "ClusterProxy"
 const (
 	ResourceManagedClusters = "managedclusters"
 	ResourceClusterServices = "clusterservices"
-	ResourceTunnels         = "tunnels"
-	SubresourceProxy        = "proxy"
+	// ResourceManagedServiceAccounts is in the namespace of a cluster.
+	ResourceManagedServiceAccounts = "managedserviceaccounts"
+	ResourceTunnels                = "tunnels"
+	SubresourceProxy               = "proxy"
 )
 
 // Paths of the API. The name of a cluster and SuffixProxy follow; for managedclusters, then a path of
 // the managed cluster's API; for clusterservices, then a slash, a namespace, a slash, a Service as
-// NAME:PORT, http:NAME:PORT or https:NAME:PORT, and a path of the Service.
+// NAME:PORT, http:NAME:PORT or https:NAME:PORT, and a path of the Service. After PathNamespaces and the
+// name of a cluster come ResourceManagedServiceAccounts, the name of the account, SuffixProxy and a path
+// of the managed cluster's API.
 const (
 	PathVersion         = "/apis/" + GroupName + "/" + Version
 	PathManagedClusters = PathVersion + "/" + ResourceManagedClusters + "/"
 	PathClusterServices = PathVersion + "/" + ResourceClusterServices + "/"
+	PathNamespaces      = PathVersion + "/namespaces/"
 	PathTunnels         = PathVersion + "/" + ResourceTunnels + "/"
 	SuffixProxy         = "/" + SubresourceProxy
 )
@@ -44,12 +49,21 @@ const (
 // reach the API of a managed cluster.
 func ServerPath(cluster string) string { return PathManagedClusters + cluster + SuffixProxy }
 
+// AccountPath is ServerPath for a client that acts as a ManagedServiceAccount of the cluster.
+func AccountPath(cluster, account string) string {
+	return PathNamespaces + cluster + "/" + ResourceManagedServiceAccounts + "/" + account + SuffixProxy
+}
+
 // RoleProxy is the ClusterRole with which a user reaches the APIs of all managed clusters. It is
 // bound to nobody. A role for some clusters names them in resourceNames.
 const RoleProxy = "open-cluster-management:managedclusters:proxy"
 
-// ServesServices is what an agent says in its hello that serves requests for Services.
-const ServesServices = "services"
+// What an agent says in its hello that serves requests for Services, or in the name of
+// ManagedServiceAccounts.
+const (
+	ServesServices = "services"
+	ServesAccounts = "accounts"
+)
 
 // What a managed cluster exposes of its Services, in the namespace of its agent.
 const (
@@ -114,14 +128,19 @@ const (
 	CauseServiceNotExposed = "ServiceNotExposed"
 	// CauseServiceRefused goes with 403: the agent dials no such Service, whoever lists it.
 	CauseServiceRefused = "ServiceRefused"
+	// CauseAccountRefused goes with 403: the agent does not act as that ServiceAccount, because it
+	// was not made for a ManagedServiceAccount of this hub.
+	CauseAccountRefused = "AccountRefused"
 	// CauseUnknownCluster goes with 404.
 	CauseUnknownCluster = "UnknownCluster"
 	// CauseUnknownService goes with 404: there is no such Service, or it has no such port.
 	CauseUnknownService = "UnknownService"
+	// CauseUnknownAccount goes with 404: the cluster has no such ServiceAccount, or not yet.
+	CauseUnknownAccount = "UnknownAccount"
 	// CauseTooManyStreams goes with 429.
 	CauseTooManyStreams = "TooManyStreams"
-	// CauseServicesNotServed goes with 501: the agent is too old, or runs where it does not reach the
-	// Services of its cluster.
+	// CauseServicesNotServed goes with 501: the agent runs where it does not reach the Services of its
+	// cluster.
 	CauseServicesNotServed = "ServicesNotServed"
 	// CauseServiceUnreachable goes with 502: the Service does not answer, or its certificate is that
 	// of another authority.
@@ -135,4 +154,6 @@ const (
 	CauseNotAccepted = "NotAccepted"
 	// CauseNoTunnel goes with 503.
 	CauseNoTunnel = "NoTunnel"
+	// CauseAgentTooOld goes with 501: the agent of the cluster does not know what is asked.
+	CauseAgentTooOld = "AgentTooOld"
 )
