@@ -17,11 +17,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// TestTheRightsOfTheTunnelComeWithItsGate: they are to act for users and groups, and for no
-// ServiceAccount, and to get Services.
+// TestTheRightsOfTheTunnelComeWithItsGate: they are to act for users and groups, to get Services, and to
+// act as ServiceAccounts in the namespace of add-ons only; narrow rights leave out the last.
 func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
-	tunnel := func(mode operatorv1.FeatureGateModeType) (out []*unstructured.Unstructured) {
-		o := agent.Options{Image: "i", ClusterName: "c1"}
+	tunnel := func(mode operatorv1.FeatureGateModeType, narrow bool) (out []*unstructured.Unstructured) {
+		o := agent.Options{Image: "i", ClusterName: "c1", NarrowRights: narrow}
 		o.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 			FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProxy", Mode: mode}},
 		}
@@ -34,9 +34,9 @@ func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
 		}
 		return out
 	}
-	require.Empty(t, tunnel(operatorv1.FeatureGateModeTypeDisable))
-	list := tunnel(operatorv1.FeatureGateModeTypeEnable)
-	require.Len(t, list, 2)
+	require.Empty(t, tunnel(operatorv1.FeatureGateModeTypeDisable, false))
+	list := tunnel(operatorv1.FeatureGateModeTypeEnable, false)
+	require.Len(t, list, 4)
 	role, err := typed.FromUnstructured[rbacv1.ClusterRole](list[0])
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{
@@ -48,6 +48,21 @@ func TestTheRightsOfTheTunnelComeWithItsGate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, manifests.ProxyBinding(operatorv1.DefaultKlusterletName), binding.Name)
 	require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: "klusterlet-work-sa", Namespace: operatorv1.NamespaceAgent}}, binding.Subjects)
+	in, err := typed.FromUnstructured[rbacv1.Role](list[2])
+	require.NoError(t, err)
+	require.Equal(t, operatorv1.NamespaceAgentAddOn, in.Namespace)
+	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get", "impersonate"}}}, in.Rules)
+	of, err := typed.FromUnstructured[rbacv1.RoleBinding](list[3])
+	require.NoError(t, err)
+	require.Equal(t, operatorv1.NamespaceAgentAddOn, of.Namespace)
+	require.Equal(t, in.Name, of.RoleRef.Name)
+	require.Equal(t, binding.Subjects, of.Subjects)
+
+	narrow := tunnel(operatorv1.FeatureGateModeTypeEnable, true)
+	require.Equal(t, list[0], narrow[0])
+	in, err = typed.FromUnstructured[rbacv1.Role](narrow[2])
+	require.NoError(t, err)
+	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}}}, in.Rules)
 }
 
 // TestAnAgentThatRunsElsewhereReadsNoServices, because it does not reach them.

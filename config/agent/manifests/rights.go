@@ -28,9 +28,11 @@ type Agent struct {
 	// Apart gives what registration needs to a ServiceAccount of its own, so that what applies
 	// works has none of it.
 	Apart bool
-	// Proxy adds what the tunnel needs: the rights to act for users and to get Services.
+	// Proxy adds what the tunnel needs: the rights to act for users, to get Services, and to act as
+	// accounts in the namespace of add-ons. Narrow leaves out the last: who may act as accounts may run
+	// works as them, too.
 	Proxy bool
-	// Hosted leaves out the latter: an agent that runs elsewhere does not reach them.
+	// Hosted leaves out the right to get Services: an agent that runs elsewhere does not reach them.
 	Hosted bool
 }
 
@@ -41,8 +43,8 @@ func WorkAccount(klusterlet string) string { return klusterlet + "-work-sa" }
 // RegistrationAccount returns the ServiceAccount of a registration that is a process of its own.
 func RegistrationAccount(klusterlet string) string { return klusterlet + "-registration-sa" }
 
-// ProxyBinding returns the name of the ClusterRoleBinding with which the agent of a Klusterlet acts
-// for users of the hub.
+// ProxyBinding returns the name of the ClusterRoleBinding, and of the RoleBinding in the namespace of
+// add-ons, with which the agent of a Klusterlet acts for users of the hub and as their accounts.
 func ProxyBinding(klusterlet string) string {
 	return "kubectl-ocm:" + klusterlet + "-registration:proxy"
 }
@@ -136,7 +138,8 @@ func adaptRule(rule map[string]any, role string, o Agent) {
 	if o.Hosted && reflect.DeepEqual(rule["resources"], []any{"services"}) {
 		rule["verbs"] = []any{}
 	}
-	if verbs, ok := rule["verbs"].([]any); ok && o.Narrow && (role == executionRole || role == workRole) {
+	onAccounts := reflect.DeepEqual(rule["resources"], []any{"serviceaccounts"})
+	if verbs, ok := rule["verbs"].([]any); ok && o.Narrow && (role == executionRole || role == workRole || onAccounts) {
 		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" || v == "impersonate" })
 	}
 }

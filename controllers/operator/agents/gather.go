@@ -85,7 +85,7 @@ func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (s S
 	if s.isHosted() {
 		objects = ofManaged(objects, false)
 	}
-	s.Rights, s.Former = v.live(objects), v.former(k.Name)
+	s.Rights, s.Former = v.live(s.placeable(objects)), v.former(k.Name)
 	c.gatherAccess(ctx, &s)
 	return s, true, nil
 }
@@ -257,7 +257,7 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 	}
 	out, tunnel := objects[:0], settings.Read(k).Settings.Proxy
 	for _, u := range objects {
-		if u.GetName() == manifests.ProxyBinding(k.Name) && u.GetKind() == "ClusterRoleBinding" && !tunnel {
+		if _, binds := u.Object["subjects"]; binds && u.GetName() == manifests.ProxyBinding(k.Name) && !tunnel {
 			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
 		}
 		if u.GetName() == aloneRights(k.Name) {
@@ -281,6 +281,15 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 		out = append(out, u)
 	}
 	return out, nil
+}
+
+// placeable returns the rights without those in the namespace of add-ons while it is not there, and is not made,
+// or goes: its event comes when it can take them.
+func (s State) placeable(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	if at := s.Parts.AddOnNamespace; !at.Leaving && (at.ResourceVersion != "" || !s.NoAddOns) {
+		return objects
+	}
+	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetNamespace() == operatorv1.NamespaceAgentAddOn })
 }
 
 // dropPolicies removes the right to write NetworkPolicies, which are those of the operator here: an

@@ -178,6 +178,7 @@ func (c *Controller) gatherManaged(ctx context.Context, s *State) (bool, error) 
 		}
 	}
 	s.Parts = r.site.shared.Parts(k.Name, others)
+	s.NoAddOns = c.config.NoAddOns
 	at := reconcile.Key{Namespace: operatorv1.NamespaceAgentAddOn, Name: operatorv1.SecretImagePull}
 	if copied, ok := r.site.secrets[operatorv1.SecretImagePull].Get(at); ok {
 		s.Managed.PullCopy = &copied
@@ -186,7 +187,7 @@ func (c *Controller) gatherManaged(ctx context.Context, s *State) (bool, error) 
 	if err != nil {
 		return true, err
 	}
-	s.Managed.Rights = r.site.live(ofManaged(objects, true))
+	s.Managed.Rights = r.site.live(s.placeable(ofManaged(objects, true)))
 	for _, name := range []string{manifests.RegistrationAccount(k.Name), manifests.WorkAccount(k.Name)} {
 		if seen, ok := r.site.restored[accountsResource].Get(reconcile.Key{Namespace: k.ManagedNamespace(), Name: name}); ok {
 			s.Managed.Accounts[name] = seen.UID
@@ -201,8 +202,9 @@ func (c *Controller) gatherManaged(ctx context.Context, s *State) (bool, error) 
 func ofManaged(objects []*unstructured.Unstructured, managed bool) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, u := range objects {
-		clusterWide := strings.HasPrefix(u.GetKind(), "ClusterRole") && u.GetName() != metricsRights(u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
-		if u.GetKind() == "ServiceAccount" || clusterWide == managed {
+		there := u.GetNamespace() == operatorv1.NamespaceAgentAddOn ||
+			strings.HasPrefix(u.GetKind(), "ClusterRole") && u.GetName() != metricsRights(u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
+		if u.GetKind() == "ServiceAccount" || there == managed {
 			out = append(out, u)
 		}
 	}

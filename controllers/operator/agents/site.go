@@ -72,8 +72,7 @@ func newSite(o siteOptions) *site {
 	}
 	selector, kinds := operatorv1.LabelCreatedByKlusterlet, restored
 	if o.klusterlet != "" {
-		// The roles of one namespace are for its pods, which are elsewhere.
-		selector, kinds = selector+"="+o.klusterlet, restored[:3]
+		selector += "=" + o.klusterlet
 	}
 	if o.policies {
 		kinds = append(slices.Clone(kinds), policiesResource)

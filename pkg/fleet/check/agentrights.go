@@ -42,7 +42,7 @@ func (a *agentCheck) readGrants(ctx context.Context) (grants, error) {
 	g := grants{map[rbacv1.RoleRef][]rbacv1.PolicyRule{}, map[rbacv1.RoleRef]bool{}}
 	own := metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByKlusterlet + "=" + a.k.Name}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: a.k.AgentNamespace(), Name: agent.ServiceAccount(a.k.Name)}
-	for _, in := range []string{"", a.k.AgentNamespace()} {
+	for _, in := range []string{"", a.k.AgentNamespace(), operatorv1.NamespaceAgentAddOn} {
 		roles, bindings := fleet.ClusterRoles, fleet.ClusterBindings
 		if in != "" {
 			roles, bindings = fleet.Roles, fleet.RoleBindings

@@ -23,11 +23,14 @@ func (j *join) removeOldRoles(ctx context.Context, applied []*unstructured.Unstr
 	if j.Reads() || j.before == nil || len(old) == 0 {
 		return nil
 	}
+	const addOns = operatorv1.NamespaceAgentAddOn
 	namespace := j.before.Klusterlet.AgentNamespace()
 	label := operatorv1.LabelCreatedByKlusterlet + "=" + j.Klusterlet
 	for _, q := range []fleet.Query{
 		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: namespace, Labels: label},
+		{Resource: fleet.RoleBindings, Namespace: addOns, Labels: label},
 		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: namespace, Labels: label},
+		{Resource: fleet.Roles, Namespace: addOns, Labels: label},
 	} {
 		items, err := fleet.ListAll(ctx, j.Spoke, q)
 		if err != nil {

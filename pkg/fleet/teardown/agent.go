@@ -63,7 +63,7 @@ func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error 
 	if err := a.deleteKlusterlet(ctx); err != nil {
 		return err
 	}
-	return run(ctx, a.awaitAgent, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.dropFinalizers, a.deleteRest, a.awaitGone)
+	return run(ctx, a.awaitAgent, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeAddonRights, a.dropFinalizers, a.deleteRest, a.awaitGone)
 }
 
 // run runs the steps. A step that failed because of a concurrent write is repeated on newer
@@ -92,7 +92,7 @@ func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Kl
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
 	a.own.SetName(k.Name)
 	a.own.SetUID(k.UID)
-	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
+	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeAddonRights, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
 }
 
 // Operated removes an agent whose processes its operator has ended: everything with its label on
@@ -103,7 +103,7 @@ func Operated(ctx context.Context, client dynamic.Interface, k *operatorv1.Klust
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
 	a.own.SetName(k.Name)
 	a.own.SetUID(k.UID)
-	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeNamespaces, a.removeRights)
+	return run(ctx, a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace, a.removeAddonRights, a.removeNamespaces, a.removeRights)
 }
 
 // EndDeployment deletes the very Deployment with this UID so that it is gone only after its pods.
@@ -311,7 +311,23 @@ func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 
 // removeFrom removes what is ours from a namespace that stays.
 func (a *agentRemoval) removeFrom(ctx context.Context, namespace string) error {
-	for _, resource := range []schema.GroupVersionResource{roleBindings, roles, serviceAccounts} {
+	if err := a.removeMine(ctx, namespace, roleBindings, roles, serviceAccounts); err != nil {
+		return err
+	}
+	const managed = operatorv1.SecretExternalManagedKubeconfig
+	return removeNamed(ctx, a.client, secrets, namespace, operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig,
+		managed, managed+"-agent", managed+"-registration", managed+"-work")
+}
+
+// removeAddonRights removes what the agent may do in the namespace of add-ons, which may stay for another
+// agent.
+func (a *agentRemoval) removeAddonRights(ctx context.Context) error {
+	return a.removeMine(ctx, operatorv1.NamespaceAgentAddOn, roleBindings, roles)
+}
+
+// removeMine removes the objects with the agent's label from a namespace.
+func (a *agentRemoval) removeMine(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
 		mine, err := list(ctx, a.client, resource, namespace, operatorv1.LabelCreatedByKlusterlet+"="+a.name)
 		if err != nil {
 			return err
@@ -322,9 +338,7 @@ func (a *agentRemoval) removeFrom(ctx context.Context, namespace string) error {
 			}
 		}
 	}
-	const managed = operatorv1.SecretExternalManagedKubeconfig
-	return removeNamed(ctx, a.client, secrets, namespace, operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig,
-		managed, managed+"-agent", managed+"-registration", managed+"-work")
+	return nil
 }
 
 // handOver makes the agent's namespace depend on the Klusterlet, and the cluster-scoped

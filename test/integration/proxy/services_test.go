@@ -416,8 +416,8 @@ func TestAnAgentThatKnowsNoServicesIsAskedForNone(t *testing.T) {
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNotImplemented, answer.StatusCode)
-	require.Equal(t, connectv1alpha1.CauseServicesNotServed, answer.Header.Get(connectv1alpha1.HeaderError))
-	require.Contains(t, string(text), "the agent of cluster old is too old to lead to Services: upgrade it")
+	require.Equal(t, connectv1alpha1.CauseAgentTooOld, answer.Header.Get(connectv1alpha1.HeaderError))
+	require.Contains(t, string(text), "the agent of cluster old is too old to serve services: upgrade it")
 	require.NoError(t, listener.Close())
 	<-asked
 }
