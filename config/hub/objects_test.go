@@ -71,6 +71,7 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"ClusterRoleBinding /open-cluster-management:cluster-manager-addon-manager:agents",
 		"ClusterRole /open-cluster-management:managedclusters:proxy",
 		"ClusterRole /open-cluster-management:clusterservices:proxy",
+		"ClusterRole /open-cluster-management:managedserviceaccounts:proxy",
 		"ClusterRole /open-cluster-management:tunnels:proxy",
 		"ClusterRoleBinding /open-cluster-management:tunnels:proxy",
 		"ServiceAccount open-cluster-management/agent-registration-bootstrap",
@@ -378,6 +379,10 @@ func TestEveryRightIsPinned(t *testing.T) {
 		"of who reaches Services of managed clusters": {
 			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:clusterservices:proxy").Rules,
 			[]string{"get,create,update,patch,delete connect.open-cluster-management.io/clusterservices/proxy"},
+		},
+		"of who acts as accounts there": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", connectv1alpha1.RoleAccounts).Rules,
+			[]string{"get,create,update,patch,delete connect.open-cluster-management.io/managedserviceaccounts/proxy"},
 		},
 		"of agents that open tunnels": {
 			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:tunnels:proxy").Rules,

@@ -17,15 +17,13 @@ import (
 type older struct {
 	old, now string
 	// flags maps a flag to ours, to "" if we always do what it says, to argument if its
-	// values are arguments here, to last if its value is the words of another program, or to
-	// unused, and what that means, if its value has no effect here.
+	// values are arguments here, or to last if its value is the words of another program.
 	flags map[string]string
 }
 
 const (
 	argument = "NAME"
 	last     = "-- WORDS"
-	unused   = "- "
 )
 
 // formerly are the commands whose names or flags differ from ours.
@@ -56,7 +54,7 @@ var formerly = []older{
 	{"addon disable", "addon disable", map[string]string{"--names": argument}},
 	{"accept", "accept", map[string]string{"--clusters": argument}},
 	{"join", "join", map[string]string{"--cluster-name": argument}},
-	{"proxy kubectl", "proxy kubectl", map[string]string{"--args": last, "--sa": unused + "requests are sent as you, not as that account"}},
+	{"proxy kubectl", "proxy kubectl", map[string]string{"--args": last, "--sa": "--as-sa"}},
 	{"unjoin", "unjoin", map[string]string{"--cluster-name": argument, "--purge-operator": ""}},
 }
 
@@ -108,7 +106,7 @@ func translate(words []string) (now []string, note string) {
 		if f.old == f.now && t.theirs == "" {
 			return words, ""
 		}
-		return slices.Concat(words[:n], strings.Fields(f.now), t.words), fmt.Sprintf("note: %q is now %q%s", f.old+t.theirs, "kubectl ocm "+f.now+t.ours, t.remark)
+		return slices.Concat(words[:n], strings.Fields(f.now), t.words), fmt.Sprintf("note: %q is now %q", f.old+t.theirs, "kubectl ocm "+f.now+t.ours)
 	}
 	return words, ""
 }
@@ -119,8 +117,6 @@ type translation struct {
 	words []string
 	// theirs are the flags that were replaced, ours those in their place.
 	theirs, ours string
-	// remark ends the note.
-	remark string
 	// last are words that come after all others.
 	last []string
 }
@@ -150,8 +146,6 @@ func (t *translation) one(words []string) int {
 	case !known || with && !t.translates(now, value):
 		t.words = append(t.words, words[0])
 		return 1
-	case strings.HasPrefix(now, unused):
-		t.remark, now = "; "+strings.TrimPrefix(now, unused), ""
 	case now == last:
 		t.last = strings.Fields(value)
 	case now == argument:

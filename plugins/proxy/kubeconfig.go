@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,8 +22,7 @@ import (
 // KubeconfigOptions are the flags of proxy kubeconfig.
 type KubeconfigOptions struct {
 	options.Output
-	// Cluster is the managed cluster.
-	Cluster string
+	proxy.Way
 	// Merge adds the context to the user's kubeconfig instead of printing one.
 	Merge bool
 
@@ -39,16 +39,21 @@ func newKubeconfig(f *options.Factory) *cobra.Command {
 		safe as your own.
 
 		--merge adds a context HUB/CLUSTER to your kubeconfig instead. It refers to the user that you
-		already have there, so no credential is stored twice.`),
+		already have there, so no credential is stored twice.
+
+		With --as-sa the cluster sees one of its ManagedServiceAccounts instead of you, and the name of
+		the context ends with /ACCOUNT. The kubeconfig has no credential of the account.`),
 		Example: options.Example(`
 		kubectl ocm proxy kubeconfig -c cluster1 --context hub > cluster1.kubeconfig
-		kubectl ocm proxy kubeconfig -c cluster1 --merge --context hub`),
+		kubectl ocm proxy kubeconfig -c cluster1 --merge --context hub
+		kubectl ocm proxy kubeconfig -c cluster1 --as-sa robot --context hub > robot.kubeconfig`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.Do(cmd, o.Validate, o.Run) },
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&o.Cluster, "cluster", "c", "", "name of the managed cluster")
 	cmd.Flags().BoolVar(&o.Merge, "merge", false, "add the context to your kubeconfig instead of printing one")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", complete.Clusters(f))
+	addAccount(cmd, &o.Account, complete.Accounts(f, func() string { return o.Cluster }))
 	return cmd
 }
 
@@ -57,7 +62,7 @@ func (o *KubeconfigOptions) Validate() error {
 	if o.Cluster == "" {
 		return options.Usage("no cluster is named", "for example -c cluster1")
 	}
-	if err := checkName(o.Cluster); err != nil {
+	if err := cmp.Or(checkName(o.Cluster), checkAccount(o.Account)); err != nil {
 		return err
 	}
 	if o.Merge && o.f.ActsAsOther() {
@@ -84,7 +89,7 @@ func (o *KubeconfigOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	if err != nil {
 		return err
 	}
-	config, err := proxy.Kubeconfig(one, o.Cluster, o.f.GivenNamespace())
+	config, err := proxy.Kubeconfig(one, o.Way, o.f.GivenNamespace())
 	if err != nil {
 		return err
 	}
@@ -96,9 +101,11 @@ func (o *KubeconfigOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 		o.f.UI.Say("%s", strings.TrimRight(string(raw), "\n"))
 		return nil
 	}
-	return o.f.UI.Result(o.Format, "ProxyKubeconfig", map[string]string{
-		"cluster": o.Cluster, "server": config.Clusters[o.Cluster].Server, "kubeconfig": string(raw),
-	}, nil)
+	out := map[string]string{"cluster": o.Cluster, "server": config.Clusters[o.Name()].Server, "kubeconfig": string(raw)}
+	if o.Account != "" {
+		out["account"] = o.Account
+	}
+	return o.f.UI.Result(o.Format, "ProxyKubeconfig", out, nil)
 }
 
 // merge adds a context to the user's kubeconfig.
@@ -112,7 +119,7 @@ func (o *KubeconfigOptions) merge(hub *fleet.Cluster) error {
 	if hub.Context == "" {
 		return options.Usage("there is no kubeconfig to add to", "leave out --merge")
 	}
-	entry, err := proxy.Merge(config, hub.Context, o.Cluster, o.f.GivenNamespace())
+	entry, err := proxy.Merge(config, hub.Context, o.Way, o.f.GivenNamespace())
 	if err != nil {
 		return fleet.Refuse("the kubeconfig stays as it is", err.Error(), fleet.Advice("rename that entry, or leave out --merge"))
 	}

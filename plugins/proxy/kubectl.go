@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
@@ -21,6 +22,8 @@ import (
 // KubectlOptions are the flags of proxy kubectl and proxy port-forward.
 type KubectlOptions struct {
 	options.Targets
+	// Account is the ManagedServiceAccount that the clusters are used as; empty for the user.
+	Account string
 	// Words are those of kubectl.
 	Words []string
 
@@ -39,11 +42,15 @@ func newKubectl(f *options.Factory) *cobra.Command {
 
 		On several clusters, kubectl runs on each of them at the same time: tables get a column
 		CLUSTER, -o json and -o yaml print one list, and the exit code is 3 if it fails on one of them.
-		Objects of such a list tell their cluster in the annotation open-cluster-management.io/cluster-name.`),
+		Objects of such a list tell their cluster in the annotation open-cluster-management.io/cluster-name.
+
+		With --as-sa, clusters see their ManagedServiceAccount of that name instead of you. You need the
+		right to managedserviceaccounts/proxy in the namespace of each cluster; nobody gets a token.`),
 		Example: options.Example(`
 		kubectl ocm proxy kubectl -c cluster1 --context hub -- get pods -A
 		kubectl ocm proxy kubectl -c cluster1 --context hub exec -it deploy/web -- sh
-		kubectl ocm proxy kubectl -l env=prod --context hub -- get deployments`),
+		kubectl ocm proxy kubectl -l env=prod --context hub -- get deployments
+		kubectl ocm proxy kubectl -c cluster1 --as-sa robot --context hub -- auth whoami`),
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Words = args
@@ -52,7 +59,33 @@ func newKubectl(f *options.Factory) *cobra.Command {
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.AddFlags(cmd, complete.Targets(f))
+	addAccount(cmd, &o.Account, complete.Accounts(f, func() string {
+		if o.single() {
+			return o.Clusters[0]
+		}
+		return ""
+	}))
 	return cmd
+}
+
+// addAccount adds the flag that names a ManagedServiceAccount. It contradicts what names another user, because a
+// request is made as one of them.
+func addAccount(cmd *cobra.Command, account *string, words complete.Func) {
+	cmd.Flags().StringVar(account, "as-sa", "", "name of the ManagedServiceAccount to use the cluster as, instead of as yourself")
+	options.Apart(cmd.Flags(), "as-sa", "as", "as-group", "as-uid")
+	_ = cmd.RegisterFlagCompletionFunc("as-sa", words)
+}
+
+// checkAccount returns an error for what cannot be the name of a ManagedServiceAccount, because it becomes a part of a
+// path.
+func checkAccount(name string) error {
+	if name == "" {
+		return nil
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return options.Usage(fmt.Sprintf("%q cannot be the name of a ManagedServiceAccount", name), "name one of the cluster, for example --as-sa robot")
+	}
+	return nil
 }
 
 func newPortForward(f *options.Factory) *cobra.Command {
@@ -94,6 +127,9 @@ func (o *KubectlOptions) Validate() error {
 			return err
 		}
 	}
+	if err := checkAccount(o.Account); err != nil {
+		return err
+	}
 	for _, word := range o.Words {
 		if word == "--" {
 			break // what follows is for a program in a container
@@ -108,6 +144,11 @@ func (o *KubectlOptions) Validate() error {
 		}
 	}
 	return o.Check(true)
+}
+
+// way is how a cluster is reached.
+func (o *KubectlOptions) way(cluster string) proxy.Way {
+	return proxy.Way{Cluster: cluster, Account: o.Account}
 }
 
 // single reports whether exactly one cluster is named.
@@ -149,7 +190,7 @@ func (o *KubectlOptions) one(ctx context.Context, hub *fleet.Cluster, k *kubectl
 		return err
 	}
 	if code < signalled && ctx.Err() == nil {
-		if why := proxy.Reach(ctx, hub, cluster); why != nil {
+		if why := proxy.Reach(ctx, hub, o.way(cluster)); why != nil {
 			return why
 		}
 	}

@@ -37,7 +37,7 @@ func (o *KubectlOptions) prepare(program string, clusters []string) (*kubectl, e
 	}
 	k := &kubectl{program: program, folder: folder}
 	for _, name := range clusters {
-		config, err := proxy.Kubeconfig(hub, name, o.f.GivenNamespace())
+		config, err := proxy.Kubeconfig(hub, o.way(name), o.f.GivenNamespace())
 		if err == nil {
 			err = clientcmd.WriteToFile(*config, k.config(name)) // with mode 0600
 		}

@@ -51,7 +51,7 @@ func (o *KubectlOptions) several(ctx context.Context, hub *fleet.Cluster, k *kub
 			a.cluster = name
 			a.code, err = k.run(inner, name, words, ui.Streams{In: bytes.NewReader(input), Out: &a.out, Err: &a.err, Clock: o.f.UI.Streams.Clock})
 			if err == nil && a.code != 0 {
-				a.why = proxy.Reach(inner, hub, name)
+				a.why = proxy.Reach(inner, hub, o.way(name))
 			}
 			return err
 		})

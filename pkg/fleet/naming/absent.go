@@ -25,8 +25,10 @@ var ErrNotFound = errors.New("not found")
 type absent struct {
 	name string
 	hub  *fleet.Cluster
-	// kinds are those that may have the name; none means join tokens.
-	kinds []schema.GroupVersionResource
+	// kinds are those that may have the name; none means join tokens. namespace is the only one in which to
+	// look; empty for all.
+	kinds     []schema.GroupVersionResource
+	namespace string
 	// shown is the error for the user.
 	shown *fleet.Error
 }
@@ -39,6 +41,7 @@ func (a *absent) Is(target error) bool { return target == ErrNotFound }
 
 // Remedies for a name that does not exist: a list of what exists.
 const (
+	ListAccounts   fleet.RemedyCode = "naming.ListAccounts"
 	ListClusters   fleet.RemedyCode = "naming.ListClusters"
 	ListSets       fleet.RemedyCode = "naming.ListSets"
 	ListBindings   fleet.RemedyCode = "naming.ListBindings"
@@ -93,6 +96,15 @@ func Deniable(ctx context.Context, hub *fleet.Cluster, names []string) ([]string
 	return out, err
 }
 
+// NoAccount is the error for a ManagedServiceAccount that a cluster does not have.
+func NoAccount(name, cluster string, hub *fleet.Cluster) *fleet.Error {
+	e := &fleet.Error{
+		Message: fmt.Sprintf("there is no ManagedServiceAccount %q of cluster %s on %s", name, cluster, hub), Fix: ListAccounts.On(hub, "cluster", cluster),
+	}
+	e.Err = &absent{name: name, hub: hub, kinds: []schema.GroupVersionResource{fleet.ManagedAccounts}, namespace: cluster, shown: e}
+	return e
+}
+
 // NoSet is the error for a cluster set that does not exist.
 func NoSet(name string, hub *fleet.Cluster) *fleet.Error {
 	return missing("cluster set", name, hub, ListSets.On(hub), fleet.ManagedClusterSets)
@@ -137,7 +149,10 @@ func (a *absent) existing(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for _, kind := range a.kinds {
-		found, err := words(ctx, a.hub, fleet.Query{Resource: kind}, func(u metav1.Object) string {
+		found, err := words(ctx, a.hub, fleet.Query{Resource: kind, Namespace: a.namespace}, func(u metav1.Object) string {
+			if a.namespace != "" {
+				return u.GetName()
+			}
 			return strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 		})
 		if err != nil {

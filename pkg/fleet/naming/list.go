@@ -16,6 +16,12 @@ import (
 
 var nameOf = metav1.Object.GetName
 
+// Accounts returns the names of the ManagedServiceAccounts of a cluster, or of all clusters if it is empty, in one
+// request.
+func Accounts(ctx context.Context, hub *fleet.Cluster, cluster string) ([]string, error) {
+	return words(ctx, hub, fleet.Query{Resource: fleet.ManagedAccounts, Namespace: cluster}, nameOf)
+}
+
 // AddOns returns the names of all add-ons, in one request.
 func AddOns(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	return words(ctx, hub, fleet.Query{Resource: fleet.ManagementAddOns}, nameOf)

@@ -135,7 +135,7 @@ func (h *Health) ask(ctx context.Context, hub *fleet.Cluster, r *fleet.Run, pati
 	var took []time.Duration
 	for i := range healthQuestions + 1 {
 		from := r.Now()
-		if err := get(ctx, hub, h.Cluster, "/readyz"); err != nil {
+		if err := get(ctx, hub, Way{Cluster: h.Cluster}, "/readyz"); err != nil {
 			h.judge(ctx, hub, err)
 			return
 		}
@@ -149,7 +149,7 @@ func (h *Health) ask(ctx context.Context, hub *fleet.Cluster, r *fleet.Run, pati
 
 // judge tells an API server that is not ready from one that was not reached.
 func (h *Health) judge(ctx context.Context, hub *fleet.Cluster, err error) {
-	h.APIServer, h.Message = Unreachable, describe(explain(ctx, hub, h.Cluster, err))
+	h.APIServer, h.Message = Unreachable, describe(explain(ctx, hub, Way{Cluster: h.Cluster}, err))
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && causeOf(status) == "" && status.Status().Code == http.StatusInternalServerError {
 		h.APIServer = Unhealthy // this is how an API server says that it is not ready

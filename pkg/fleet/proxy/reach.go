@@ -11,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
@@ -35,20 +37,20 @@ func Served(ctx context.Context, hub *fleet.Cluster) error {
 	return fleet.Explain("looking for the API "+connectv1alpha1.GroupName+" on "+hub.String(), hub, err)
 }
 
-// Reach returns nil if the API server of a managed cluster answers through the hub, and otherwise why it does not. It
-// sends one request, and a second one if the hub has no such API.
-func Reach(ctx context.Context, hub *fleet.Cluster, cluster string) error {
+// Reach returns nil if the API server of a managed cluster answers this way, and otherwise why it does not. It sends one
+// request, and a second one if the hub has no such API or the cluster no such account.
+func Reach(ctx context.Context, hub *fleet.Cluster, way Way) error {
 	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
 	defer cancel()
-	if err := get(ctx, hub, cluster, "/version"); err != nil {
-		return explain(ctx, hub, cluster, err)
+	if err := get(ctx, hub, way, "/version"); err != nil {
+		return explain(ctx, hub, way, err)
 	}
 	return nil
 }
 
 // get sends a request to a managed cluster. The error has what the answer says: the client reads no Status by itself.
-func get(ctx context.Context, hub *fleet.Cluster, cluster, path string) error {
-	body, err := hub.Get(ctx, connectv1alpha1.ServerPath(cluster)+path)
+func get(ctx context.Context, hub *fleet.Cluster, way Way, path string) error {
+	body, err := hub.Get(ctx, way.path()+path)
 	if err == nil {
 		return nil
 	}
@@ -60,8 +62,12 @@ func get(ctx context.Context, hub *fleet.Cluster, cluster, path string) error {
 }
 
 // explain says why a request to a managed cluster failed.
-func explain(ctx context.Context, hub *fleet.Cluster, cluster string, err error) error {
+func explain(ctx context.Context, hub *fleet.Cluster, way Way, err error) error {
+	cluster := way.Cluster
 	subject := "cluster " + cluster + " cannot be reached through " + hub.String()
+	if way.Account != "" {
+		subject = "cluster " + cluster + " cannot be used as " + way.Account + " through " + hub.String()
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return fleet.Explain("asking cluster "+cluster, hub, err)
@@ -78,6 +84,11 @@ func explain(ctx context.Context, hub *fleet.Cluster, cluster string, err error)
 	case connectv1alpha1.CauseTooManyStreams:
 		return failed(subject, status, err, fleet.Advice("end some of the requests, or try again in a moment"))
 	}
+	if way.Account != "" {
+		if out := explainAccount(ctx, hub, way, subject, err); out != nil {
+			return out
+		}
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		if served := Served(ctx, hub); served != nil {
@@ -89,6 +100,34 @@ func explain(ctx context.Context, hub *fleet.Cluster, cluster string, err error)
 		return failed(subject, status, err, fleet.CheckHub.On(hub))
 	}
 	return fleet.Explain("asking cluster "+cluster, hub, err)
+}
+
+// explainAccount says why a request as an account failed; nil if it is not about the account.
+func explainAccount(ctx context.Context, hub *fleet.Cluster, way Way, subject string, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil
+	}
+	switch causeOf(status) {
+	case connectv1alpha1.CauseUnknownAccount:
+		_, asked := hub.Client.Resource(fleet.ManagedAccounts).Namespace(way.Cluster).Get(ctx, way.Account, metav1.GetOptions{})
+		if apierrors.IsNotFound(asked) {
+			return naming.NoAccount(way.Account, way.Cluster, hub)
+		}
+		return failed(subject, status, err, fleet.ShowAddOn.On(hub, "addon", authenticationv1beta1.AddOnName, "cluster", way.Cluster))
+	case connectv1alpha1.CauseAccountRefused:
+		return failed(subject, status, err, naming.ListAccounts.On(hub, "cluster", way.Cluster))
+	case connectv1alpha1.CauseAgentTooOld:
+		return failed(subject, status, err, UpgradeAgent.With("cluster", way.Cluster, "hub", hub.Context))
+	}
+	switch d := status.Status().Details; {
+	case !apierrors.IsForbidden(err) || d == nil:
+	case d.Kind == connectv1alpha1.ResourceManagedServiceAccounts:
+		return failed(subject, status, err, GrantAccount.On(hub, "cluster", way.Cluster, "account", way.Account))
+	case d.Kind == fleet.ServiceAccounts.Resource: // of an agent with narrow rights
+		return failed(subject, status, err, LetAgentAct.With("account", way.Account, "namespace", operatorv1.NamespaceAgentAddOn))
+	}
+	return nil
 }
 
 // failed returns the error with what the server says about it.

@@ -42,6 +42,13 @@ func Contexts(f *options.Factory) Func {
 // Clusters completes managed clusters of the selected context.
 func Clusters(f *options.Factory) Func { return remote(f, naming.Clusters) }
 
+// Accounts completes the ManagedServiceAccounts of a cluster; of all clusters if it returns "".
+func Accounts(f *options.Factory, cluster func() string) Func {
+	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+		return naming.Accounts(ctx, hub, cluster())
+	})
+}
+
 // Pending completes clusters that wait to be accepted.
 func Pending(f *options.Factory) Func { return remote(f, naming.Pending) }
 

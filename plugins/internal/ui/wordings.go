@@ -76,6 +76,7 @@ var wordings = map[fleet.RemedyCode]string{
 	member.RenewManaged: "kubectl create secret generic external-managed-kubeconfig -n {{.namespace}} " +
 		"--from-file=kubeconfig=<kubeconfig of the managed cluster> --dry-run=client -o yaml | kubectl apply -f -{{.on}}",
 
+	naming.ListAccounts:   "kubectl get managedserviceaccounts -n {{.cluster}}{{.on}}",
 	naming.ListAddOns:     "kubectl ocm addon list{{.on}}",
 	naming.ListBindings:   "kubectl ocm clusterset list -o wide{{.on}}",
 	naming.ListClusters:   "kubectl ocm cluster list{{.on}}",
@@ -248,6 +249,11 @@ var wordings = map[fleet.RemedyCode]string{
 	proxy.CheckReach: "kubectl ocm check cluster {{.cluster}}{{.on}}",
 	proxy.GrantReach: "kubectl create clusterrolebinding reach-clusters --clusterrole=open-cluster-management:managedclusters:proxy " +
 		"--user=<you>{{.on}}      as an administrator of the hub; a role with resourceNames: [{{.cluster}}] leads to that one only",
+	proxy.GrantAccount: "kubectl create rolebinding act-as-accounts -n {{.cluster}} --clusterrole=open-cluster-management:managedserviceaccounts:proxy " +
+		"--user=<you>{{.on}}      as an administrator of the hub; a Role with resourceNames: [{{.account}}] is for that account only",
+	proxy.LetAgentAct: "let the agent act as it, on the cluster: kubectl create role act-as-{{.account}} -n {{.namespace}} --verb=impersonate " +
+		"--resource=serviceaccounts --resource-name={{.account}} --context <its context>      and bind the role to the agent's account",
+	proxy.UpgradeAgent: "kubectl ocm join {{.cluster}} --upgrade --context <its context>{{with .hub}} --hub-context {{.}}{{end}}",
 	proxy.OpenAgent: `kubectl ocm join {{.cluster}} --feature-gates ClusterProxy=true --context {{or .context "<its context>"}}` +
 		"{{with .hub}} --hub-context {{.}}{{end}}      if its agent has the gate off",
 	proxy.OpenHub: "kubectl ocm hub init --feature-gates ClusterProxy=true{{.on}}",

@@ -96,6 +96,11 @@ const (
 	ResourceProxyResolvers = "managedproxyserviceresolvers"
 )
 
+// RoleAccounts is the ClusterRole with which a user, by a RoleBinding in the namespace of a cluster, acts as
+// all ManagedServiceAccounts of that cluster. It is bound to nobody. A role for some accounts names
+// them in resourceNames.
+const RoleAccounts = "open-cluster-management:managedserviceaccounts:proxy"
+
 // The condition of a ManagedCluster that tells whether the hub holds a tunnel to it, as seen by
 // the hub. It exists only while the hub's gate is on and the cluster is accepted.
 const (
