@@ -152,6 +152,7 @@ func (s *scene) installSpoke(t *testing.T) {
 	t.Helper()
 	rights, err := manifests.Rights(manifests.Agent{Klusterlet: operatorv1.DefaultKlusterletName, Namespace: operatorv1.NamespaceAgent, Proxy: true})
 	require.NoError(t, err)
+	apply(t, s.spoke.Dynamic(t), decode(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+operatorv1.NamespaceAgentAddOn+`"}}`))
 	s.asAgent = s.spoke.As(t, operatorv1.NamespaceAgent, manifests.WorkAccount(operatorv1.DefaultKlusterletName))
 	for _, u := range rights {
 		apply(t, s.spoke.Dynamic(t), u)
