@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -23,13 +24,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
@@ -107,6 +112,32 @@ func (r *reachable) handler(t *testing.T) http.Handler {
 			handler.ServeHTTP(w, q)
 		})
 	}
+	for name, c := range r.spokes {
+		prefix, as := connectv1alpha1.AccountPath(name, "robot"), rest.CopyConfig(c.Config)
+		as.Impersonate.UserName = robot
+		mux.Handle(prefix+"/", http.StripPrefix(prefix, onto(&harness.Cluster{Config: as})))
+	}
+	mux.HandleFunc(connectv1alpha1.PathNamespaces, func(w http.ResponseWriter, q *http.Request) {
+		account := strings.Split(strings.TrimPrefix(q.URL.Path, connectv1alpha1.PathNamespaces), "/")[2]
+		switch account {
+		case "theirs":
+			refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "c1", connectv1alpha1.CauseAccountRefused, "it was created for another hub")
+		case "elder":
+			refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "c1", connectv1alpha1.CauseAgentTooOld, "the agent is too old")
+		case "secret", "narrow":
+			denied := apierrors.NewForbidden(schema.GroupResource{Group: connectv1alpha1.GroupName, Resource: "managedserviceaccounts"}, account, errors.New("no"))
+			if account == "narrow" { // the managed cluster's own words
+				denied = apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts"}, account, errors.New("no"))
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			status := denied.Status()
+			status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+			_ = json.NewEncoder(w).Encode(status)
+		default:
+			refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "c1", connectv1alpha1.CauseUnknownAccount, "the cluster has no such ServiceAccount, or not yet")
+		}
+	})
 	mux.HandleFunc(connectv1alpha1.ServerPath("c3")+"/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "c3", connectv1alpha1.CauseNoTunnel, "cluster c3 holds no tunnel")
 	})
@@ -166,6 +197,7 @@ func TestClustersAreReachedThroughTheirHub(t *testing.T) {
 	t.Run("a cluster that cannot be reached", func(t *testing.T) { r.testFailures(t) })
 	t.Run("health", func(t *testing.T) { r.testHealth(t) })
 	t.Run("a kubeconfig for any client", func(t *testing.T) { r.testKubeconfig(t) })
+	t.Run("as an account", func(t *testing.T) { r.testAccount(t) })
 	t.Run("a user who logs in by a program", func(t *testing.T) { r.testExecUser(t) })
 	t.Run("an API that nobody serves", func(t *testing.T) { r.testCodes(t) })
 	t.Run("the program itself", func(t *testing.T) { r.testProcess(t) })
@@ -312,6 +344,72 @@ func (r *reachable) testKubeconfig(t *testing.T) {
 	require.Equal(t, before.Clusters, after.Clusters)
 	require.Equal(t, 2, r.runs(t, "", "kubeconfig", "-c", "c1", "--merge", "--as", "ann", "--context", "proxied").code)
 	require.Equal(t, 1, r.runs(t, "", "kubeconfig", "-c", "nosuch", "--context", "proxied").code)
+}
+
+// robot is the account that the clusters of the test have.
+const robot = "system:serviceaccount:open-cluster-management-agent-addon:robot"
+
+func (r *reachable) testAccount(t *testing.T) {
+	as := func(account string, words ...string) said {
+		return r.runs(t, "", append([]string{"kubectl", "-c", "c1", "--as-sa", account, "--context", "proxied", "--"}, words...)...)
+	}
+	got := as("robot", "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+	require.Zero(t, got.code)
+	require.Equal(t, robot, got.out)
+	denied := as("robot", "get", "secrets", "-n", "kube-system")
+	require.Equal(t, 1, denied.code)
+	require.Contains(t, denied.err, `User "`+robot+`" cannot list resource "secrets"`)
+	require.NotContains(t, denied.err, "fix:", "the cluster is reached")
+	both := r.runs(t, "", "kubectl", "-c", "c1,c2", "--as-sa", "robot", "--context", "proxied", "--", "auth", "whoami")
+	require.Zero(t, both.code)
+	require.Regexp(t, `c1 .*`+robot, both.out)
+	require.Regexp(t, `c2 .*`+robot, both.out)
+
+	hub := r.hub.Dynamic(t)
+	definition, err := crd.Get("managedserviceaccounts.authentication.open-cluster-management.io")
+	require.NoError(t, err)
+	for resource, u := range map[schema.GroupVersionResource]*unstructured.Unstructured{
+		library.Definitions: definition, library.Namespaces: object("v1", "Namespace", "", "c1", nil),
+	} {
+		_, err = hub.Resource(resource).Create(t.Context(), u, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	for _, name := range []string{"robot", "late"} {
+		account := object("authentication.open-cluster-management.io/v1beta1", "ManagedServiceAccount", "c1", name,
+			map[string]any{"spec": map[string]any{"rotation": map[string]any{}}})
+		until(t, func() error { // the kind is served after a moment
+			_, err := hub.Resource(library.ManagedAccounts).Namespace("c1").Create(t.Context(), account.DeepCopy(), metav1.CreateOptions{})
+			return err
+		})
+	}
+	for account, want := range map[string][]string{
+		"robt": {`there is no ManagedServiceAccount "robt" of cluster c1`, `did you mean "robot"?`, "fix:   kubectl get managedserviceaccounts -n c1 --context proxied"},
+		"late": {"cluster c1 cannot be used as late", "or not yet", "fix:   kubectl ocm addon status managed-serviceaccount -c c1 --context proxied"},
+		"secret": {`"secret" is forbidden`, "fix:   kubectl create rolebinding act-as-accounts -n c1 --clusterrole=open-cluster-management:managedserviceaccounts:proxy " +
+			"--user=<you> --context proxied"},
+		"narrow": {`"narrow" is forbidden`, "kubectl create role act-as-narrow -n open-cluster-management-agent-addon --verb=impersonate"},
+		"theirs": {"it was created for another hub", "fix:   kubectl get managedserviceaccounts -n c1 --context proxied"},
+		"elder":  {"the agent is too old", "fix:   kubectl ocm join c1 --upgrade --context <its context> --hub-context proxied"},
+	} {
+		got := as(account, "get", "pods")
+		require.Equal(t, 1, got.code, account)
+		for _, text := range want {
+			require.Contains(t, got.err, text, account)
+		}
+	}
+	require.Equal(t, 2, as("../robot", "get", "pods").code)
+	off := r.runs(t, "", "kubectl", "-c", "c1", "--as-sa", "robot", "--context", "hub", "get", "pods")
+	require.Equal(t, 6, off.code, "the gate is off")
+
+	printed := r.runs(t, "", "kubeconfig", "-c", "c1", "--as-sa", "robot", "--context", "proxied")
+	require.Zero(t, printed.code)
+	file := filepath.Join(t.TempDir(), "robot")
+	require.NoError(t, os.WriteFile(file, []byte(printed.out), 0o600))
+	require.Equal(t, robot, r.direct(t, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", "--kubeconfig", file, "--context", "c1/robot"))
+	require.Contains(t, r.runs(t, "", "kubeconfig", "-c", "c1", "--as-sa", "robot", "--merge", "--context", "proxied").out, "context/proxied/c1/robot configured")
+	require.Equal(t, robot, r.direct(t, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", "--context", "proxied/c1/robot"))
+	completed := run(t, "__complete", "proxy", "kubectl", "-c", "c1", "--context", "hub", "--as-sa", "ro")
+	require.Regexp(t, `(?m)^robot$`, completed.out)
 }
 
 // testCodes leaves an APIService behind, as a hub does that was removed by force: check names it, and its fix is typed. The

@@ -13,9 +13,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
+	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -40,6 +43,7 @@ func TestTheProxyGuide(t *testing.T) {
 	require.Zero(t, run(t, "join", "cluster1", "--context", "cluster1", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
 	require.Equal(t, 6, r.runs(t, "", "health", "--context", "hub").code, "the gate is off until somebody turns it on")
 
+	asAddOn(t, hub, spoke)
 	typed := 0
 	for _, block := range regexp.MustCompile("(?s)\n```([a-z]*)\n(.*?)```").FindAllStringSubmatch(string(guide), -1) {
 		if block[1] != "" {
@@ -50,13 +54,24 @@ func TestTheProxyGuide(t *testing.T) {
 			typed++
 		}
 	}
-	require.Equal(t, 17, typed)
+	require.Equal(t, 22, typed)
 	until(t, func() error {
 		if got := r.runs(t, "", "health", "--context", "hub"); got.code != 6 {
 			return errors.New("the gate is still on: " + got.out + got.err)
 		}
 		return nil
 	})
+}
+
+// asAddOn creates the account of the guide as the agent of the add-on managed-serviceaccount does.
+func asAddOn(t *testing.T, hub, spoke *harness.Cluster) {
+	t.Helper()
+	account := object("v1", "ServiceAccount", "open-cluster-management-agent-addon", "robot", nil)
+	labels, annotations := origin.Marks(origin.Hub(hub.Config.Host))
+	account.SetLabels(labels)
+	account.SetAnnotations(annotations)
+	_, err := spoke.Dynamic(t).Resource(library.ServiceAccounts).Namespace(account.GetNamespace()).Create(t.Context(), account, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 // entered types one line of the guide, and waits where the guide says that it takes a moment.
@@ -79,7 +94,8 @@ func (r *reachable) entered(t *testing.T, line string, number int) {
 	}
 	want := ""
 	for words, text := range map[string]string{
-		"auth whoami":    `Username +ann\n`,
+		"ann auth whoami": `Username +ann\n`,
+		"--as-sa robot":   `Username +` + robot + `\n|context/ann/cluster1/robot (configured|unchanged)`,
 		"health":         `cluster1   on      connected   ok`,
 		"get configmaps": `CLUSTER +NAME.*\ncluster1 +kube-root-ca.crt`,
 	} {
