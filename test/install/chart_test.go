@@ -164,9 +164,19 @@ func TestTheHubsChartHasWhatThePluginApplies(t *testing.T) {
 
 func TestTheAgentsChartHasWhatThePluginApplies(t *testing.T) {
 	seconds := "{clientCertExpirationSeconds: 3600}"
+	const tunnel = "klusterlet: {registrationConfiguration: {featureGates: [{feature: ClusterProxy, mode: Enable}]}}"
+	leads := operatorv1.KlusterletSpec{RegistrationConfiguration: &operatorv1.RegistrationConfiguration{
+		FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProxy", Mode: operatorv1.FeatureGateModeTypeEnable}},
+	}}
+	var ofTunnel []string
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
+		ofTunnel = append(ofTunnel, kind+" kubectl-ocm:klusterlet-registration:proxy")
+	}
 	for name, tc := range map[string]struct {
 		values  string
 		options agent.Options
+		// more is what Helm deletes besides the Klusterlet.
+		more []string
 	}{
 		"as it is": {},
 		"with null, which Helm takes for no value": {
@@ -183,6 +193,10 @@ func TestTheAgentsChartHasWhatThePluginApplies(t *testing.T) {
 		"with narrow rights in another namespace": {
 			values:  "{agentRights: narrow, klusterlet: {namespace: open-cluster-management-second}, images: {overrides: {operatorImage: i}}}",
 			options: agent.Options{Image: "i", NarrowRights: true, Namespace: "open-cluster-management-second"},
+		},
+		"with a tunnel": {values: "{" + tunnel + "}", options: agent.Options{Spec: leads}, more: ofTunnel},
+		"with a tunnel and narrow rights": {
+			values: "{agentRights: narrow, " + tunnel + "}", options: agent.Options{NarrowRights: true, Spec: leads}, more: ofTunnel,
 		},
 		"with settings of the Klusterlet": {
 			values: "{priorityClassName: high, images: {imagePullPolicy: Never}, klusterlet: {externalServerURLs: [{url: 'https://a', caBundle: YQ==}], " +
@@ -210,7 +224,7 @@ func TestTheAgentsChartHasWhatThePluginApplies(t *testing.T) {
 			want := installed(t, objects, err)
 			got, deleted := rendered(t, chart, tc.values)
 			require.Empty(t, cmp.Diff(want, got))
-			require.Equal(t, []string{"Klusterlet klusterlet"}, deleted)
+			require.ElementsMatch(t, append([]string{"Klusterlet klusterlet"}, tc.more...), deleted)
 		})
 	}
 }

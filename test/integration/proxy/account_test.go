@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -89,7 +90,8 @@ func TestAnAccountIsUsedWithItsRightsAndNoMore(t *testing.T) {
 	s.admit(t, "ulla", "used")
 	config := as(s.personConfig(t, "ulla", "system:masters-of-nothing"), "used", "used-robot")
 	who := awaitSelf(t, config)
-	token, err := s.clientset(t, s.spoke.Config).CoreV1().ServiceAccounts(addOns).CreateToken(t.Context(), "used-robot", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := s.clientset(t, s.spoke.Config).CoreV1().ServiceAccounts(addOns).
+		CreateToken(t.Context(), "used-robot", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	direct := rest.AnonymousClientConfig(s.spoke.Config)
 	direct.BearerToken = token.Status.Token
@@ -147,7 +149,8 @@ func TestTheHubDecidesWhoActsAsWhichAccount(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, `in API group "connect.open-cluster-management.io"`, name)
 	}
-	_, err := s.clientset(t, as(olga, "chosen", "chosen-a")).CoreV1().ConfigMaps("default").Patch(t.Context(), "x", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})
+	_, err := s.clientset(t, as(olga, "chosen", "chosen-a")).CoreV1().ConfigMaps("default").
+		Patch(t.Context(), "x", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	require.ErrorContains(t, err, `cannot patch resource "managedserviceaccounts/proxy"`, "the verbs of the role count")
 	for _, path := range []string{
 		connectv1alpha1.AccountPath("chosen", "chosen-a") + "/../../chosen-b/proxy/version",
