@@ -96,8 +96,8 @@ func (r *reachable) entered(t *testing.T, line string, number int) {
 	for words, text := range map[string]string{
 		"ann auth whoami": `Username +ann\n`,
 		"--as-sa robot":   `Username +` + robot + `\n|context/ann/cluster1/robot (configured|unchanged)`,
-		"health":         `cluster1   on      connected   ok`,
-		"get configmaps": `CLUSTER +NAME.*\ncluster1 +kube-root-ca.crt`,
+		"health":          `cluster1   on      connected   ok`,
+		"get configmaps":  `CLUSTER +NAME.*\ncluster1 +kube-root-ca.crt`,
 	} {
 		if strings.Contains(line, words) {
 			want = text

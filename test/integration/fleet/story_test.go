@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -125,6 +126,11 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 		_, err := client.Resource(clusterRoles).Create(t.Context(), u, metav1.CreateOptions{FieldManager: manager})
 		require.NoError(t, err)
 	}
+	ofAccounts := client.Resource(library.Roles).Namespace("open-cluster-management-agent-addon")
+	accounts := object("rbac.authorization.k8s.io/v1", "Role", "open-cluster-management-agent-addon", tunnel.GetName(), nil)
+	accounts.SetLabels(tunnel.GetLabels())
+	_, err = ofAccounts.Create(t.Context(), accounts, metav1.CreateOptions{FieldManager: "kubectl-ocm"})
+	require.NoError(t, err)
 
 	refused := run(t, "unjoin", "cluster2", "--context", "spoke", "--hub-context", "hub", "--yes")
 	require.Equal(t, 6, refused.code)
@@ -150,6 +156,8 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 		_, err = client.Resource(clusterRoles).Get(t.Context(), old.GetName(), metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err), "a role of an earlier release, or of a gate that is off, is left: %v", err)
 	}
+	_, err = ofAccounts.Get(t.Context(), accounts.GetName(), metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a role in the namespace of add-ons is left: %v", err)
 	_, err = client.Resource(clusterRoles).Get(t.Context(), others.GetName(), metav1.GetOptions{})
 	require.NoError(t, err, "what others made is theirs")
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
