@@ -100,7 +100,7 @@ func testHosted(t *testing.T, o *hosted) {
 	o.awaitCondition(t, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied)
 	require.Contains(t, o.live(t, klusterlets, "", o.name).GetFinalizers(), operatorv1.FinalizerKlusterletHosted)
 	require.Equal(t, map[string]int{
-		"namespaces": 1, "serviceaccounts": 1, "clusterroles": 6, "clusterrolebindings": 7, "roles": 0, "rolebindings": 0, "deployments": 0,
+		"namespaces": 1, "serviceaccounts": 1, "clusterroles": 6, "clusterrolebindings": 7, "roles": 1, "rolebindings": 1, "deployments": 0,
 	}, o.labelled(t))
 	require.Equal(t, map[string]int{
 		"namespaces": 1, "serviceaccounts": 1, "clusterroles": 0, "clusterrolebindings": 1, "roles": 2, "rolebindings": 2, "deployments": 1,
@@ -129,7 +129,12 @@ func testHosted(t *testing.T, o *hosted) {
 	})
 	o.switchHosted(t)
 	o.leave(t)
-	require.Equal(t, 0, o.labelled(t)["clusterroles"]+o.labelled(t)["clusterrolebindings"])
+	left := o.labelled(t)
+	require.Equal(t, 0, left["clusterroles"]+left["clusterrolebindings"])
+	rights, err := o.there.client.Resource(fleet.Roles).Namespace(operatorv1.NamespaceAgentAddOn).
+		List(t.Context(), metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByKlusterlet + "=" + o.name})
+	require.NoError(t, err)
+	require.Empty(t, rights.Items, "the namespace of add-ons stays, and nothing of this agent in it")
 	await(t, func() bool { return o.there.live(t, namespaces, "", o.there.namespace) == nil })
 	require.NotNil(t, o.there.live(t, configmaps, "default", "hosted-1"), "what works applied stays")
 	require.NotNil(t, o.there.live(t, namespaces, "", operatorv1.NamespaceAgentAddOn), "others need it")

@@ -221,7 +221,7 @@ func testParts(t *testing.T, o *operated) {
 	o.awaitCondition(t, operatorv1.ConditionRegistrationDesiredDegraded, metav1.ConditionTrue, operatorv1.ReasonUnavailablePods)
 	o.awaitCondition(t, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional)
 	require.Equal(t, map[string]int{
-		"namespaces": 1, "serviceaccounts": 2, "deployments": 2, "clusterroles": 6, "clusterrolebindings": 8, "roles": 2, "rolebindings": 2,
+		"namespaces": 1, "serviceaccounts": 2, "deployments": 2, "clusterroles": 6, "clusterrolebindings": 8, "roles": 3, "rolebindings": 3,
 	}, countLabelled(t, o.spoke, o.name))
 	d := o.deployment(t, "-registration-agent")
 	c := d.Spec.Template.Spec.Containers[0]
