@@ -56,6 +56,12 @@ const (
 	// that import in either layout.
 	AllowImporter = "kubectl set subject clusterrolebinding " + ImporterRole + " --serviceaccount=" + Namespace + ":" + Name +
 		" --serviceaccount=" + ComponentNamespace + ":" + RegistrationAccount
+	// CredentialsRole has the permissions on Secrets that the add-on manager needs to copy tokens
+	// of ManagedServiceAccounts beside ClusterProfiles, and is also the name of its
+	// ClusterRoleBinding, which has no subjects unless both gates are on.
+	CredentialsRole = "cluster-manager-credentials"
+	// AllowCredentials is the command with which an administrator adds the subject.
+	AllowCredentials = "kubectl set subject clusterrolebinding " + CredentialsRole + " --serviceaccount=" + ComponentNamespace + ":" + AddOnManager
 	// HostingRole has the permissions that the process needs to run the hub of another cluster in a
 	// namespace. It is not bound unless an administrator does so there.
 	HostingRole = "cluster-manager-hosting"
@@ -108,6 +114,8 @@ type Options struct {
 	NarrowAddOnRights bool
 	// Importer gives the process the permissions to import clusters of Cluster API.
 	Importer bool
+	// Credentials gives the add-on manager the permissions to copy tokens beside ClusterProfiles.
+	Credentials bool
 	// Layout is LayoutCompact or LayoutSplit; empty means LayoutCompact.
 	Layout string
 	// KeepAPIs leaves the APIs and all objects of users in place when the hub is removed.
@@ -222,6 +230,9 @@ func (o *Options) adapt(u *unstructured.Unstructured) error {
 				map[string]any{"kind": "ServiceAccount", "name": Name, "namespace": Namespace},
 				map[string]any{"kind": "ServiceAccount", "name": RegistrationAccount, "namespace": ComponentNamespace},
 			}
+		}
+		if o.Credentials && u.GetName() == CredentialsRole {
+			u.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": AddOnManager, "namespace": ComponentNamespace}}
 		}
 	case "CustomResourceDefinition":
 		o.stamp(u)

@@ -64,6 +64,8 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"ClusterRoleBinding /cluster-manager-restore",
 		"ClusterRole /cluster-manager-importer",
 		"ClusterRoleBinding /cluster-manager-importer",
+		"ClusterRole /cluster-manager-credentials",
+		"ClusterRoleBinding /cluster-manager-credentials",
 		"ServiceAccount open-cluster-management-hub/addon-manager-controller-sa",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:controller",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:agents",
@@ -331,6 +333,10 @@ func TestEveryRightIsPinned(t *testing.T) {
 				"list,watch cluster.x-k8s.io/clusters",
 			},
 		},
+		"of the add-on manager where it copies tokens beside ClusterProfiles": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.CredentialsRole).Rules,
+			[]string{"get,list,watch,create,patch,delete /secrets"},
+		},
 		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", addOnManagerRole).Rules, []string{
 			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
 			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
@@ -422,6 +428,19 @@ func TestOnlyAHubThatImportsHasTheRightsForIt(t *testing.T) {
 		binding := find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.ImporterRole)
 		require.Equal(t, want, append([]rbacv1.Subject{}, binding.Subjects...))
 	}
+}
+
+// TestOnlyAHubThatCopiesTokensHasTheRightsForIt, whether or not the other rights of the add-on
+// manager are narrow.
+func TestOnlyAHubThatCopiesTokensHasTheRightsForIt(t *testing.T) {
+	copying := []rbacv1.Subject{{Kind: "ServiceAccount", Name: hub.AddOnManager, Namespace: hub.ComponentNamespace}}
+	for credentials, want := range map[bool][]rbacv1.Subject{true: copying, false: {}} {
+		list := objects(t, hub.Options{Version: "v1", Credentials: credentials, NarrowAddOnRights: credentials, Importer: !credentials})
+		binding := find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.CredentialsRole)
+		require.Equal(t, want, append([]rbacv1.Subject{}, binding.Subjects...))
+	}
+	require.Equal(t, "kubectl set subject clusterrolebinding cluster-manager-credentials "+
+		"--serviceaccount=open-cluster-management-hub:addon-manager-controller-sa", hub.AllowCredentials)
 }
 
 // TestNarrowRightsOfAddOns: earlier permissions are revoked, because the binding

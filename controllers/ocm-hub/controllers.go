@@ -31,6 +31,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/profile"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/setbinding"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/taint"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/credential"
 	serviceaccount "github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/hub"
 	workgc "github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
@@ -103,6 +104,9 @@ func (l *loops) register(m *manager.Manager, f clustermanager.Features, arrivals
 		{partAddOn, f.ManagedServiceAccount, func() {
 			serviceaccount.Register(m, serviceaccount.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock, Lifetime: f.EphemeralIdentity})
 		}},
+		{partAddOn, f.ManagedServiceAccount && f.ClusterProfile && f.ProfilesServed, func() {
+			credential.Register(m, credential.Config{Client: l.client, Manager: addOnManager, Clock: l.Clock, Index: index(), Log: l.Log})
+		}},
 		{partWork, f.ManifestWorkReplicaSet, func() { replicaset.Register(m, replicaset.Config{Client: l.client, Clock: l.Clock}) }},
 		{partWork, f.CleanUpCompletedManifestWork, func() { workgc.Register(m, workgc.Config{Client: l.client, Clock: l.Clock}) }},
 		{partWork, f.ClusterPermission && f.PermissionsServed, func() { permission.Register(m, permission.Config{Client: l.client, Clock: l.Clock}) }},
@@ -128,14 +132,19 @@ func scheme() *runtime.Scheme {
 // kinds limits what is cached of each kind: RBAC objects and certificate requests of
 // clusters, not those of add-ons; Secrets of join tokens, without their secret data; only
 // metadata of objects that are just counted or compared. Kinds of which a hub holds thousands
-// are packed.
-func kinds() []manager.Kind {
+// are packed. The authorities of clusters are kept only if their profiles show them.
+func kinds(profiles bool) []manager.Kind {
 	selector, err := labels.Parse(clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName)
 	utilruntime.Must(err)
 	tokens, err := labels.Parse(clusterv1.LabelJoinToken)
 	utilruntime.Must(err)
+	trim := trimCluster
+	if profiles {
+		trim = manager.Trim
+	}
 	out := []manager.Kind{
-		{Example: &clusterv1.ManagedCluster{}, Transform: trimCluster, Packed: true},
+		{Example: &clusterv1.ManagedCluster{}, Transform: trim, Packed: true},
+		{Example: &multiclusterv1alpha1.ClusterProfile{}, Packed: true},
 		{Example: &permissionv1alpha1.ClusterPermission{}, Packed: true},
 		{Example: &addonhealth.AddOn{}, Transform: addonhealth.Trim, Packed: true},
 		{Example: &certificatesv1.CertificateSigningRequest{}, Label: selector, Transform: approve.TrimRequest},

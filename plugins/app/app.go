@@ -26,6 +26,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/completion"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/credential"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/dev"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
@@ -116,7 +117,7 @@ func tree(f *options.Factory, note string, typed []string) *cobra.Command {
 	logFlags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "fleet", Title: "Fleet:"}, &cobra.Group{ID: "use", Title: "Use:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
-	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f), addon.New(f), proxy.New(f))
+	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f), addon.New(f), proxy.New(f), credential.New(f))
 	add(root, "other", check.New(f), report.New(f), dev.New(f), version.New(f), completion.New(f))
 	root.AddCommand(moved()...)
 	add(root, "other", newOptions(u, root.PersistentFlags()))

@@ -39,6 +39,7 @@ var reading = map[string][]string{
 	"completion fish":       {},
 	"completion powershell": {},
 	"completion zsh":        {},
+	"credential":            {"--managed-serviceaccount", "deployer", "--context", "hub"},
 	"dev status":            {},
 	"hub backup":            {"hub.jsonl", "--context", "hub"},
 	"hub status":            {"--context", "hub"},

@@ -122,6 +122,11 @@ var (
 	addonGates = map[string]gate{
 		gateAddOnManagement: {on: true, supported: true}, gateServiceAccount: {supported: true}, gateEphemeralIdentity: {supported: true},
 	}
+	// addOnManagerGates are what its Deployment knows: it copies credentials beside profiles.
+	addOnManagerGates = map[string]gate{
+		gateServiceAccount: addonGates[gateServiceAccount], gateEphemeralIdentity: addonGates[gateEphemeralIdentity],
+		gateClusterProfile: registrationGates[gateClusterProfile],
+	}
 	placementGates = map[string]gate{"SIGPlacementDecision": {}, gatePlacementDebug: {supported: true}}
 )
 

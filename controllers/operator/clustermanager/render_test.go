@@ -86,6 +86,13 @@ func TestArgumentsOfComponents(t *testing.T) {
 		}, []string{
 			"registration", "--feature-gates=ClusterImporter=true", "--import-renderers=render-auto,render-from-config-secret",
 		}},
+		"identities of clusters, and copies of their tokens beside profiles": {"addon-manager-controller", func(r *rendering) {
+			r.Features.ManagedServiceAccount, r.Features.EphemeralIdentity = true, true
+			r.Features.ClusterProfile, r.Features.ProfilesServed = true, true
+		}, []string{
+			"addon", "--feature-gates=ClusterProfile=true", "--feature-gates=ManagedServiceAccount=true",
+			"--feature-gates=ManagedServiceAccountEphemeralIdentity=true",
+		}},
 		"flags of the operator": {"placement-controller", func(r *rendering) { r.Split.All = []string{"--v=1"} }, []string{"placement", "--v=1"}},
 		"explanations of placements": {"placement-controller", func(r *rendering) { r.Features.PlacementDebugServer = true }, []string{
 			"placement", "--feature-gates=PlacementDebugServer=true", "--cert-dir=/var/run/secrets/hub/certificate",

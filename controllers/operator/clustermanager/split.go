@@ -108,7 +108,7 @@ var components = []component{
 	{name: "placement-controller", app: "clustermanager-placement-controller", args: []string{"placement"},
 		image: func(s operatorv1.ClusterManagerSpec) string { return s.PlacementImagePullSpec }, gates: placementGates},
 	{name: "addon-manager-controller", app: "clustermanager-addon-manager-controller", args: []string{"addon"}, image: addOnImage,
-		wanted: func(f Features) bool { return f.AddOnManagement }},
+		gates: addOnManagerGates, wanted: func(f Features) bool { return f.AddOnManagement }},
 	{name: "work-controller", app: hub.Name + "-work-controller", args: []string{"work"}, image: workImage, gates: workGates,
 		wanted: func(f Features) bool {
 			return f.ManifestWorkReplicaSet || f.CleanUpCompletedManifestWork || f.ClusterPermission

@@ -16,17 +16,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// ClusterImporter is the gate for which the hub gets further permissions.
-const ClusterImporter = "ClusterImporter"
+// Gates for which the hub gets further permissions: for the first one alone, for the others
+// together.
+const (
+	ClusterImporter       = "ClusterImporter"
+	ClusterProfile        = "ClusterProfile"
+	ManagedServiceAccount = "ManagedServiceAccount"
+)
 
 // Feature gates by the part of the configuration they belong to.
 var (
 	// Hub are the gates of hub init.
 	Hub = map[string][]string{
-		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", ClusterImporter,
+		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", ClusterProfile, ClusterImporter,
 			"NetworkPolicies", connectv1alpha1.GateClusterProxy},
 		"work":      {"NilExecutorValidating", "ManifestWorkReplicaSet", "CloudEventsDrivers", "CleanUpCompletedManifestWork", "ClusterPermission"},
-		"addon":     {"AddonManagement", "ManagedServiceAccount", "ManagedServiceAccountEphemeralIdentity"},
+		"addon":     {"AddonManagement", ManagedServiceAccount, "ManagedServiceAccountEphemeralIdentity"},
 		"placement": {"SIGPlacementDecision", "PlacementDebugServer"},
 	}
 	// Agent are the gates of join.

@@ -5,7 +5,7 @@ package hub
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,7 +165,7 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	imports, err := o.imports(ctx)
+	on, err := o.gatesOn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,8 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 		return nil, err
 	}
 	objects, err := hub.Objects(hub.Options{
-		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Importer: imports, Layout: o.Layout,
+		Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow, Layout: o.Layout,
+		Importer: on[gate.ClusterImporter], Credentials: on[gate.ClusterProfile] && on[gate.ManagedServiceAccount],
 		Placement: placement, Resources: resources, KeepAPIs: o.KeepAPIs,
 	})
 	if err != nil {
@@ -236,23 +237,29 @@ func (o *InitOptions) wantsNarrowRights(ctx context.Context) (bool, error) {
 	return len(subjects) == 0, nil
 }
 
-// imports reports whether the hub imports clusters of Cluster API: as requested, else as the
-// ClusterManager says.
-func (o *InitOptions) imports(ctx context.Context) (bool, error) {
-	if on, given := o.FeatureGates[gate.ClusterImporter]; given {
-		return on, nil
-	}
+// gatesOn returns which feature gates are on that are off by default: as the ClusterManager says,
+// then as requested.
+func (o *InitOptions) gatesOn(ctx context.Context) (map[string]bool, error) {
+	on := map[string]bool{}
 	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, operatorv1.GroupVersion.WithResource("clustermanagers"), "", hub.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil
 	case err != nil:
-		return false, fleet.Explain("reading clustermanager "+hub.Name, o.Hub, err)
-	case cm.Spec.RegistrationConfiguration == nil:
-		return false, nil
+		return nil, fleet.Explain("reading clustermanager "+hub.Name, o.Hub, err)
+	default:
+		var gates []operatorv1.FeatureGate
+		if c := cm.Spec.RegistrationConfiguration; c != nil {
+			gates = append(gates, c.FeatureGates...)
+		}
+		if c := cm.Spec.AddOnManagerConfiguration; c != nil {
+			gates = append(gates, c.FeatureGates...)
+		}
+		for _, g := range gates {
+			on[g.Feature] = g.Mode == operatorv1.FeatureGateModeTypeEnable
+		}
 	}
-	return slices.Contains(cm.Spec.RegistrationConfiguration.FeatureGates,
-		operatorv1.FeatureGate{Feature: gate.ClusterImporter, Mode: operatorv1.FeatureGateModeTypeEnable}), nil
+	maps.Copy(on, o.FeatureGates)
+	return on, nil
 }
 
 // clusterManager merges the current settings and the requested ones into the ClusterManager.

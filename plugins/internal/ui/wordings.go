@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/credential"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
@@ -67,6 +68,8 @@ var wordings = map[fleet.RemedyCode]string{
 	fleet.ShowLogs:   "kubectl logs -n {{.namespace}} deploy/{{.name}}{{.on}}",
 	fleet.ShowObject: "kubectl get {{.resource}}{{with .name}} {{.}}{{end}}{{with .namespace}} -n {{.}}{{end}}{{.on}}",
 	fleet.ShowWorks:  "kubectl ocm work list{{with .work}} {{.}}{{end}} -c {{.cluster}}{{.on}}",
+
+	credential.ShareToken: "kubectl label managedserviceaccount {{.account}} -n {{.cluster}} {{.label}}=true{{.on}}",
 
 	manifest.BuildKustomization: "kubectl kustomize {{.folder}}",
 	manifest.GiveNamespace:      "give it metadata.namespace, or one for all by -n",

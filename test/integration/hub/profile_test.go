@@ -4,6 +4,7 @@ package hub_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -256,6 +257,16 @@ func (s *scene) testProfileShows(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Len(t, access, 1)
+
+	// The address that the cluster publishes is beside it, with its authority.
+	ca := base64.StdEncoding.EncodeToString(s.Config.CAData)
+	require.NoError(t, patch(s.dyn, "seen", `{"spec":{"managedClusterClientConfigs":[{"url":"https://seen:6443","caBundle":"`+ca+`"}]}}`))
+	p = s.awaitProfile(t, "shown", "seen", func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.AccessProviders) == 2 })
+	require.JSONEq(t, `{"name":"somebody"}`, string(p.Status.AccessProviders[0].Raw))
+	require.JSONEq(t, `{"name":"open-cluster-management","cluster":{"server":"https://seen:6443","certificate-authority-data":"`+ca+`",
+		"extensions":[{"name":"client.authentication.k8s.io/exec","extension":{"clusterName":"seen"}}]}}`, string(p.Status.AccessProviders[1].Raw))
+	require.NoError(t, patch(s.dyn, "seen", `{"spec":{"managedClusterClientConfigs":null}}`))
+	s.awaitProfile(t, "shown", "seen", func(p *multiclusterv1alpha1.ClusterProfile) bool { return len(p.Status.AccessProviders) == 1 })
 }
 
 // foreign creates a profile of another manager.

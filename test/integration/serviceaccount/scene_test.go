@@ -30,13 +30,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/profile"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/credential"
 	accounthub "github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -84,11 +89,14 @@ func (s *scene) install(t *testing.T) {
 	t.Helper()
 	definitions, err := crd.Hub()
 	require.NoError(t, err)
-	own, err := crd.Get(crd.ManagedServiceAccounts)
+	for _, name := range []string{crd.ManagedServiceAccounts, crd.ClusterProfiles} {
+		own, err := crd.Get(name)
+		require.NoError(t, err)
+		definitions = append(definitions, own)
+	}
+	objects, err := hub.Objects(hub.Options{Image: "none", Version: "v0.0.0-test", Credentials: true})
 	require.NoError(t, err)
-	objects, err := hub.Objects(hub.Options{Image: "none", Version: "v0.0.0-test"})
-	require.NoError(t, err)
-	for _, u := range append(append(definitions, own), objects...) {
+	for _, u := range append(definitions, objects...) {
 		if u.GetKind() != "Deployment" && u.GetKind() != "ClusterManager" {
 			apply(t, s.onHub, u)
 		}
@@ -131,9 +139,14 @@ func (s *scene) runHub(t *testing.T) {
 	kinds := runtime.NewScheme()
 	require.NoError(t, clusterv1.AddToScheme(kinds))
 	require.NoError(t, addonhealth.AddToScheme(kinds))
+	require.NoError(t, clusterv1beta2.AddToScheme(kinds))
+	require.NoError(t, multiclusterv1alpha1.AddToScheme(kinds))
 	m, err := manager.New(manager.Options{Config: config, Scheme: kinds, Clock: clock.RealClock{}})
 	require.NoError(t, err)
 	accounthub.Register(m, accounthub.Config{Client: client, Manager: granting, Clock: clock.RealClock{}, Lifetime: true})
+	index := membership.New(m)
+	profile.Register(m, profile.Config{Client: client, Clock: clock.RealClock{}, Index: index})
+	credential.Register(m, credential.Config{Client: client, Manager: granting, Clock: clock.RealClock{}, Index: index})
 	go func() { _ = m.Run(context.Background()) }()
 }
 

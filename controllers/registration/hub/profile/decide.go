@@ -109,6 +109,7 @@ var conditions = []struct{ kind, of string }{
 
 func setStatus(p *multiclusterv1alpha1.ClusterProfile, mc *clusterv1.ManagedCluster) {
 	p.Status.Version.Kubernetes = mc.Status.Version.Kubernetes
+	setAccess(p, mc)
 	p.Status.Properties = nil
 	for _, claim := range mc.Status.ClusterClaims {
 		p.Status.Properties = append(p.Status.Properties, multiclusterv1alpha1.Property{Name: claim.Name, Value: claim.Value})

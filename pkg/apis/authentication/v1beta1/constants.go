@@ -13,6 +13,19 @@ const AgentRole = "managed-serviceaccount-addon-agent"
 // "true".
 const LabelManaged = "authentication.open-cluster-management.io/is-managed-serviceaccount"
 
+// Labels about the copies of tokens beside ClusterProfiles.
+const (
+	// LabelSyncToClusterProfile on a ManagedServiceAccount, with the value "true", has the hub
+	// copy its token to every namespace with a ClusterProfile of the cluster.
+	LabelSyncToClusterProfile = "authentication.open-cluster-management.io/sync-to-clusterprofile"
+	// LabelSyncedFrom is on such a copy, with its name as the value.
+	LabelSyncedFrom = "authentication.open-cluster-management.io/synced-from"
+)
+
+// CopyName returns the name of the copies of a ManagedServiceAccount's token. Two accounts of
+// two clusters may have the same one: the ClusterProfile that owns a copy tells whose it is.
+func CopyName(cluster, account string) string { return cluster + "-" + account }
+
 // Annotations of a ServiceAccount on a managed cluster.
 const (
 	// AnnotationTokensAllowed with the value "true" lets the hub have tokens of an account that

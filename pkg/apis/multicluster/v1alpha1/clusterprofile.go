@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ClusterProfile is one cluster of an inventory, for tools that work with clusters
@@ -51,7 +52,7 @@ type ClusterManager struct {
 }
 
 // ClusterProfileStatus is what the manager reports about a cluster. Others may add fields,
-// for example ways of access, which are preserved.
+// which are preserved.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterProfileStatus struct {
@@ -66,6 +67,14 @@ type ClusterProfileStatus struct {
 	// properties are what the cluster reports about itself.
 	// +optional
 	Properties []Property `json:"properties,omitempty"`
+
+	// accessProviders are ways to reach the API server of the cluster, each with a name and a
+	// cluster as in a kubeconfig. The manager maintains the one with the name
+	// open-cluster-management; those of others are preserved whole.
+	// +optional
+	// +kubebuilder:validation:items:Type=object
+	// +kubebuilder:validation:items:XPreserveUnknownFields
+	AccessProviders []runtime.RawExtension `json:"accessProviders,omitempty"`
 }
 
 // ClusterVersion holds the versions of a cluster.

@@ -6,6 +6,13 @@ package v1alpha1
 // LabelClusterManager on the profiles of this hub.
 const ManagerName = "open-cluster-management"
 
+// AccessProviderName is the name of the entry of status.accessProviders that this hub maintains.
+const AccessProviderName = ManagerName
+
+// ExtensionExec is the extension of an entry of status.accessProviders that credential plugins
+// get. Ours holds clusterName.
+const ExtensionExec = "client.authentication.k8s.io/exec"
+
 // Labels of a ClusterProfile.
 const (
 	// LabelClusterManager holds the name of the manager that maintains the profile.
