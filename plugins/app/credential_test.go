@@ -111,3 +111,20 @@ func TestWhatIsMissingForATokenIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// TestHubInitGrantsTheRightsForCopies while both gates are on, and takes them away with either.
+func TestHubInitGrantsTheRightsForCopies(t *testing.T) {
+	for gates, want := range map[string]string{
+		"ClusterProfile=true,ManagedServiceAccount=true":  "- kind: ServiceAccount\n  name: addon-manager-controller-sa\n  namespace: open-cluster-management-hub\n",
+		"ClusterProfile=true":                             "[]",
+		"ManagedServiceAccount=true":                      "[]",
+		"ClusterProfile=true,ManagedServiceAccount=false": "[]",
+	} {
+		got := newScene(t).run("hub", "init", "--context", "spoke", "--dry-run", "--version", "v0.1.0", "--feature-gates", gates)
+		require.Equal(t, ui.ExitDone, got.code, got.err)
+		_, binding, found := strings.Cut(got.out, "  kind: ClusterRole\n  name: cluster-manager-credentials\nsubjects:")
+		require.True(t, found)
+		binding, _, _ = strings.Cut(binding, "---\n")
+		require.Equal(t, want, strings.TrimLeft(binding, " \n")[:len(want)], gates)
+	}
+}

@@ -304,7 +304,7 @@ type closed struct{}
 func (closed) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 // printsNothing are the commands that print nothing in the scene, or only once something has changed.
-var printsNothing = []string{"addon status", "dev status", "hub backup", "work trace", "work wait", "report"}
+var printsNothing = []string{"addon status", "credential", "dev status", "hub backup", "work trace", "work wait", "report"}
 
 // TestAResultThatNobodyReadsIsNoSuccess: a command whose result cannot be written fails and says so.
 func TestAResultThatNobodyReadsIsNoSuccess(t *testing.T) {

@@ -37,7 +37,9 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	fleet, err := os.ReadFile("testdata/fleet.yaml")
 	require.NoError(t, err)
-	s := &scene{t: t, hub: apitest.New(t, created, string(fleet)), spoke: apitest.New(t, created), env: map[string]string{"LANG": "C.UTF-8"}}
+	s := &scene{t: t, hub: apitest.New(t, created, string(fleet)), spoke: apitest.New(t, created), env: map[string]string{
+		"LANG": "C.UTF-8", "KUBERNETES_EXEC_INFO": asks(`{"clusterName":"cluster1"}`),
+	}}
 	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
 	t.Setenv("HOME", t.TempDir())
 	return s

@@ -32,7 +32,7 @@ type Options struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use: "credential --" + credential.FlagAccount + " NAME", Aliases: []string{"cp-creds"},
+		Use: "credential", Aliases: []string{"cp-creds"},
 		Short: "Give a Kubernetes client the token of a ManagedServiceAccount", Args: options.Args(0, 0, "credential"),
 		Long: options.Long(`
 		Give a Kubernetes client the token of a ManagedServiceAccount, as the credential program of a

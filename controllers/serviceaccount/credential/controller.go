@@ -5,7 +5,6 @@ package credential
 import (
 	"cmp"
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -125,7 +124,7 @@ func same[T comparable](before, now T) bool { return before == now }
 
 // keepLiving keeps the UID of an object that is not being deleted.
 func keepLiving(u *unstructured.Unstructured) (types.UID, bool) {
-	return types.UID(strings.Clone(string(u.GetUID()))), u.GetDeletionTimestamp() == nil
+	return u.GetUID(), u.GetDeletionTimestamp() == nil
 }
 
 // keepProfile keeps the UID of a profile that this hub maintains: one with its manager, and with the

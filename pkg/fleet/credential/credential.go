@@ -36,16 +36,16 @@ var kind = metav1.TypeMeta{APIVersion: clientauthenticationv1.SchemeGroupVersion
 // request, which is the value of EnvInfo. It sends no request. Errors say what is missing in the
 // client's configuration.
 func ClusterOf(info string) (string, error) {
+	const why = "a Kubernetes client runs this command, and says in it which cluster it is about"
+	fix := fleet.Advice("name the command in the exec section of a kubeconfig, or in the providers of a program that reads ClusterProfiles")
+	var asked clientauthenticationv1.ExecCredential
 	switch {
 	case info == "":
-		return "", fleet.Misuse(EnvInfo+" is not set", "a Kubernetes client runs this command, and says in it which cluster it is about",
-			fleet.Advice("name the command in the exec section of a kubeconfig, or in the providers of a program that reads ClusterProfiles"))
+		return "", fleet.Misuse(EnvInfo+" is not set", why, fix)
 	case len(info) > maxInfo:
-		return "", fleet.Misuse(fmt.Sprintf("%s has more than %d bytes", EnvInfo, maxInfo), "", nil)
-	}
-	var asked clientauthenticationv1.ExecCredential
-	if err := json.Unmarshal([]byte(info), &asked); err != nil {
-		return "", fleet.Misuse(EnvInfo+" is no JSON of an ExecCredential", fleet.OneLine(err.Error()), nil)
+		return "", fleet.Misuse(fmt.Sprintf("%s has more than %d bytes", EnvInfo, maxInfo), why, fix)
+	case json.Unmarshal([]byte(info), &asked) != nil:
+		return "", fleet.Misuse(EnvInfo+" is no JSON of an ExecCredential", why, fix)
 	}
 	if asked.TypeMeta != kind {
 		return "", fleet.Misuse(fmt.Sprintf("the client asks for %.80q in version %.80q", asked.Kind, asked.APIVersion),
@@ -54,15 +54,18 @@ func ClusterOf(info string) (string, error) {
 	if asked.Spec.Cluster == nil {
 		return "", fleet.Misuse("the client does not say which cluster it is about", "", fleet.Advice("set provideClusterInfo: true in the exec section"))
 	}
+	return clusterIn(asked.Spec.Cluster.Config.Raw)
+}
+
+// clusterIn returns clusterName of what a client passes on about a cluster.
+func clusterIn(raw []byte) (string, error) {
 	var config struct {
 		ClusterName string `json:"clusterName"`
 	}
 	fix := fleet.Advice("give the cluster the extension client.authentication.k8s.io/exec with clusterName, " +
 		"as status.accessProviders of its ClusterProfile has it")
-	if raw := asked.Spec.Cluster.Config.Raw; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &config); err != nil {
-			return "", fleet.Misuse("spec.cluster.config is no object with the name of a cluster", fleet.OneLine(err.Error()), fix)
-		}
+	if len(raw) > 0 && json.Unmarshal(raw, &config) != nil {
+		return "", fleet.Misuse("spec.cluster.config is no object with the name of a cluster", "", fix)
 	}
 	if config.ClusterName == "" {
 		return "", fleet.Misuse("spec.cluster.config.clusterName is missing", "it is the name of the managed cluster", fix)

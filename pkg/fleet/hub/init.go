@@ -240,26 +240,32 @@ func (o *InitOptions) wantsNarrowRights(ctx context.Context) (bool, error) {
 // gatesOn returns which feature gates are on that are off by default: as the ClusterManager says,
 // then as requested.
 func (o *InitOptions) gatesOn(ctx context.Context) (map[string]bool, error) {
-	on := map[string]bool{}
 	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, operatorv1.GroupVersion.WithResource("clustermanagers"), "", hub.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return nil, fleet.Explain("reading clustermanager "+hub.Name, o.Hub, err)
-	default:
-		var gates []operatorv1.FeatureGate
-		if c := cm.Spec.RegistrationConfiguration; c != nil {
-			gates = append(gates, c.FeatureGates...)
-		}
-		if c := cm.Spec.AddOnManagerConfiguration; c != nil {
-			gates = append(gates, c.FeatureGates...)
-		}
-		for _, g := range gates {
-			on[g.Feature] = g.Mode == operatorv1.FeatureGateModeTypeEnable
-		}
+	if apierrors.IsNotFound(err) {
+		cm, err = &operatorv1.ClusterManager{}, nil
 	}
+	if err != nil {
+		return nil, fleet.Explain("reading clustermanager "+hub.Name, o.Hub, err)
+	}
+	on := declaredGates(cm.Spec)
 	maps.Copy(on, o.FeatureGates)
 	return on, nil
+}
+
+// declaredGates returns the feature gates of registration and add-ons that a spec names.
+func declaredGates(spec operatorv1.ClusterManagerSpec) map[string]bool {
+	var gates []operatorv1.FeatureGate
+	if c := spec.RegistrationConfiguration; c != nil {
+		gates = append(gates, c.FeatureGates...)
+	}
+	if c := spec.AddOnManagerConfiguration; c != nil {
+		gates = append(gates, c.FeatureGates...)
+	}
+	on := map[string]bool{}
+	for _, g := range gates {
+		on[g.Feature] = g.Mode == operatorv1.FeatureGateModeTypeEnable
+	}
+	return on
 }
 
 // clusterManager merges the current settings and the requested ones into the ClusterManager.

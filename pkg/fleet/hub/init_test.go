@@ -29,6 +29,18 @@ func TestAutoAcceptanceTurnsItsGateOn(t *testing.T) {
 	require.Len(t, cm.Spec.PlacementConfiguration.FeatureGates, 1)
 }
 
+func TestGatesOfBothPartsAreRead(t *testing.T) {
+	require.Empty(t, declaredGates(operatorv1.ClusterManagerSpec{}))
+	require.Equal(t, map[string]bool{"ClusterProfile": true, "ClusterImporter": false, "ManagedServiceAccount": true}, declaredGates(operatorv1.ClusterManagerSpec{
+		RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{FeatureGates: []operatorv1.FeatureGate{
+			{Feature: "ClusterProfile", Mode: operatorv1.FeatureGateModeTypeEnable}, {Feature: "ClusterImporter", Mode: operatorv1.FeatureGateModeTypeDisable},
+		}},
+		AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: []operatorv1.FeatureGate{
+			{Feature: "ManagedServiceAccount", Mode: operatorv1.FeatureGateModeTypeEnable},
+		}},
+	}))
+}
+
 // TestTheSplitLayoutIsRefusedForOtherImages: the loops of the compact layout would end, and none start.
 func TestTheSplitLayoutIsRefusedForOtherImages(t *testing.T) {
 	live, err := typed.ToUnstructured(&operatorv1.ClusterManager{

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -96,7 +97,9 @@ func (s *scene) install(t *testing.T) {
 	}
 	objects, err := hub.Objects(hub.Options{Image: "none", Version: "v0.0.0-test", Credentials: true})
 	require.NoError(t, err)
-	for _, u := range append(definitions, objects...) {
+	component, err := hub.Component("addon-manager-controller")
+	require.NoError(t, err)
+	for _, u := range slices.Concat(definitions, objects, component) {
 		if u.GetKind() != "Deployment" && u.GetKind() != "ClusterManager" {
 			apply(t, s.onHub, u)
 		}
@@ -144,9 +147,18 @@ func (s *scene) runHub(t *testing.T) {
 	m, err := manager.New(manager.Options{Config: config, Scheme: kinds, Clock: clock.RealClock{}})
 	require.NoError(t, err)
 	accounthub.Register(m, accounthub.Config{Client: client, Manager: granting, Clock: clock.RealClock{}, Lifetime: true})
-	index := membership.New(m)
-	profile.Register(m, profile.Config{Client: client, Clock: clock.RealClock{}, Index: index})
-	credential.Register(m, credential.Config{Client: client, Manager: granting, Clock: clock.RealClock{}, Index: index})
+	profile.Register(m, profile.Config{Client: client, Clock: clock.RealClock{}, Index: membership.New(m)})
+	go func() { _ = m.Run(context.Background()) }()
+	s.runAlone(t, kinds, granting)
+}
+
+// runAlone runs the loop that copies tokens as in the split layout, where the add-on manager reads
+// everything itself.
+func (s *scene) runAlone(t *testing.T, kinds *runtime.Scheme, client dynamic.Interface) {
+	t.Helper()
+	m, err := manager.New(manager.Options{Config: s.hub.As(t, hub.ComponentNamespace, hub.AddOnManager), Scheme: kinds, Clock: clock.RealClock{}})
+	require.NoError(t, err)
+	credential.Register(m, credential.Config{Client: client, Manager: client, Clock: clock.RealClock{}, Index: membership.New(m)})
 	go func() { _ = m.Run(context.Background()) }()
 }
 
