@@ -82,8 +82,7 @@ func CheckHub(hub *fleet.Cluster) error {
 	if exec == nil || !slices.ContainsFunc(exec.Args, func(arg string) bool { return strings.HasPrefix(arg, "--"+FlagAccount) }) {
 		return nil
 	}
-	return fleet.Misuse(hub.String()+" is not the hub", "its credentials come from this very command",
-		fleet.Advice("name the hub: add --context or --kubeconfig to the arguments in the exec section"))
+	return fleet.Misuse(hub.String()+" is not the hub", "its credentials come from this very command", NameHub.With())
 }
 
 // Options say whose token is wanted.

@@ -7,5 +7,10 @@ package credential
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// ShareToken has the hub copy the token of a ManagedServiceAccount beside ClusterProfiles.
-const ShareToken fleet.RemedyCode = "credential.ShareToken"
+// Remedies for clients that get no token.
+const (
+	// NameHub names the hub in the configuration of the client.
+	NameHub fleet.RemedyCode = "credential.NameHub"
+	// ShareToken has the hub copy the token of a ManagedServiceAccount beside ClusterProfiles.
+	ShareToken fleet.RemedyCode = "credential.ShareToken"
+)

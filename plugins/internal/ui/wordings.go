@@ -69,6 +69,7 @@ var wordings = map[fleet.RemedyCode]string{
 	fleet.ShowObject: "kubectl get {{.resource}}{{with .name}} {{.}}{{end}}{{with .namespace}} -n {{.}}{{end}}{{.on}}",
 	fleet.ShowWorks:  "kubectl ocm work list{{with .work}} {{.}}{{end}} -c {{.cluster}}{{.on}}",
 
+	credential.NameHub:    "name the hub: add --context or --kubeconfig to the arguments in the exec section",
 	credential.ShareToken: "kubectl label managedserviceaccount {{.account}} -n {{.cluster}} {{.label}}=true{{.on}}",
 
 	manifest.BuildKustomization: "kubectl kustomize {{.folder}}",
