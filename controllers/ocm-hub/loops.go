@@ -145,7 +145,8 @@ func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 			return fmt.Errorf("creating the client of the add-on manager: %w", err)
 		}
 	}
-	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(f.ClusterProfile && slices.Contains(l.parts, partRegistration)), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
+	shown := f.ClusterProfile && slices.Contains(l.parts, partRegistration)
+	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(shown), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {
 		return err
 	}

@@ -18,22 +18,34 @@ import (
 const tokensBesideProfiles = `
 apiVersion: v1
 kind: Secret
-metadata: {namespace: readers, name: c1-web, ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]}
+metadata:
+  namespace: readers
+  name: c1-web
+  ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]
 data: {token: YS5iLmM=}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {namespace: default, name: c1-web, ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]}
+metadata:
+  namespace: default
+  name: c1-web
+  ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]
 data: {token: ZC5lLmY=}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {namespace: readers, name: c1-a-b, ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]}
+metadata:
+  namespace: readers
+  name: c1-a-b
+  ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]
 data: {token: c2VjcmV0}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {namespace: readers, name: c1-bad, ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]}
+metadata:
+  namespace: readers
+  name: c1-bad
+  ownerReferences: [{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, name: c1, uid: p, controller: true}]
 data: {token: c2VjcmV0IG9mIG5vYm9keQ==}
 `
 

@@ -199,26 +199,6 @@ func TestTheAgentsChartHasWhatThePluginApplies(t *testing.T) {
 		more []string
 	}{
 		"as it is": {},
-		"with the gates that copy tokens beside ClusterProfiles": {
-			values: "{clusterManager: {registrationConfiguration: {featureGates: [{feature: ClusterProfile, mode: Enable}]}, " +
-				"addOnManagerConfiguration: {featureGates: [{feature: ManagedServiceAccount, mode: Enable}]}}}",
-			options: hub.Options{Credentials: true},
-			change: func(want map[string]any) {
-				spec := want["ClusterManager /cluster-manager"].(map[string]any)["spec"].(map[string]any)
-				for part, gate := range map[string]string{"registrationConfiguration": "ClusterProfile", "addOnManagerConfiguration": "ManagedServiceAccount"} {
-					spec[part] = map[string]any{"featureGates": []any{map[string]any{"feature": gate, "mode": "Enable"}}}
-				}
-			},
-		},
-		"with one of these gates": {
-			values: "{clusterManager: {registrationConfiguration: {featureGates: [{feature: ClusterProfile, mode: Enable}]}, " +
-				"addOnManagerConfiguration: {featureGates: [{feature: ManagedServiceAccount, mode: Disable}]}}}",
-			change: func(want map[string]any) {
-				spec := want["ClusterManager /cluster-manager"].(map[string]any)["spec"].(map[string]any)
-				spec["registrationConfiguration"] = map[string]any{"featureGates": []any{map[string]any{"feature": "ClusterProfile", "mode": "Enable"}}}
-				spec["addOnManagerConfiguration"] = map[string]any{"featureGates": []any{map[string]any{"feature": "ManagedServiceAccount", "mode": "Disable"}}}
-			},
-		},
 		"with null, which Helm takes for no value": {
 			values: "{resources: null, klusterlet: {registrationConfiguration: null, nodePlacement: null}}",
 		},

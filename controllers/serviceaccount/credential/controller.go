@@ -80,7 +80,8 @@ func Register(m *manager.Manager, c Config) {
 	}
 	log := c.Log.WithName(Name)
 	l.accounts = watch.New(watch.Options[types.UID]{
-		Client: c.Client, Resource: asked, LabelSelector: authenticationv1beta1.LabelSyncToClusterProfile + "=true", Keep: keepLiving, Same: same[types.UID], Log: log,
+		Client: c.Client, Resource: asked, LabelSelector: authenticationv1beta1.LabelSyncToClusterProfile + "=true",
+		Keep: keepLiving, Same: same[types.UID], Log: log,
 	})
 	l.profiles = watch.New(watch.Options[types.UID]{
 		Client: c.Client, Resource: profiles, LabelSelector: multiclusterv1alpha1.LabelClusterManager + "=" + multiclusterv1alpha1.ManagerName,
@@ -274,7 +275,7 @@ func (l *Controller) gatherAccount(ctx context.Context, s state, name string) (*
 	from := reconcile.Key{Namespace: s.Key.Name, Name: name}
 	uid, ok := l.accounts.Get(from)
 	if !ok {
-		return nil, nil //nolint:nilnil // it is gone
+		return nil, nil
 	}
 	a := &account{Name: name}
 	if found, ok := l.sources.Get(from); ok && found.Account == uid {

@@ -117,8 +117,9 @@ func Get(ctx context.Context, o Options) (*clientauthenticationv1.ExecCredential
 	}
 	token := s.Data[authenticationv1beta1.SecretKeyToken]
 	if len(token) == 0 || len(token) > maxToken || slices.ContainsFunc(token, func(b byte) bool { return b <= ' ' || b > '~' }) {
-		return nil, &fleet.Error{Message: what + " holds no token", Cause: "its key " + authenticationv1beta1.SecretKeyToken + " is empty, or is not what a token can be",
-			Fix: fleet.ShowObject.On(o.Hub, "resource", "managedserviceaccount", "name", o.Account, "namespace", o.Cluster)}
+		return nil, &fleet.Error{Message: what + " holds no token",
+			Cause: "its key " + authenticationv1beta1.SecretKeyToken + " is empty, or is not what a token can be",
+			Fix:   fleet.ShowObject.On(o.Hub, "resource", "managedserviceaccount", "name", o.Account, "namespace", o.Cluster)}
 	}
 	return &clientauthenticationv1.ExecCredential{TypeMeta: kind, Status: &clientauthenticationv1.ExecCredentialStatus{Token: string(token)}}, nil
 }

@@ -95,9 +95,10 @@ func (p *place) copied(t *testing.T, namespace string, of *corev1.Secret) *corev
 	return s
 }
 
-// gone waits until a copy is gone.
-func (p *place) gone(t *testing.T, namespace, name string) {
+// gone waits until the copy of the account web is gone.
+func (p *place) gone(t *testing.T, namespace string) {
 	t.Helper()
+	name := p.cluster + "-web"
 	require.True(t, harness.Until(patience, func() bool { return p.at(t, namespace, name) == nil }), "%s/%s stays", namespace, name)
 }
 
@@ -138,16 +139,16 @@ func TestTokensAreCopiedBesideProfiles(t *testing.T) {
 
 	// Without the label they go, and with the account; with the profile goes only that one.
 	p.share(t, "web", "null")
-	p.gone(t, "readers", "shared-web")
+	p.gone(t, "readers")
 	p.share(t, "web", `"true"`)
 	p.copied(t, "readers", token)
 	p.copied(t, "others", token)
 	require.NoError(t, p.onHub.Resource(bindings).Namespace("readers").Delete(t.Context(), p.cluster, metav1.DeleteOptions{}))
 	p.profile(t, "readers", false)
-	p.gone(t, "readers", "shared-web")
+	p.gone(t, "readers")
 	p.copied(t, "others", token)
 	require.NoError(t, p.onHub.Resource(asked).Namespace(p.cluster).Delete(t.Context(), "web", metav1.DeleteOptions{}))
-	p.gone(t, "others", "shared-web")
+	p.gone(t, "others")
 }
 
 // Nobody gets a token by writing a profile, or by a name.
