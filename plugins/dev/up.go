@@ -83,6 +83,7 @@ func newUp(f *options.Factory) *cobra.Command {
 	directoryFlag(cmd, cmd.Flags(), &o.BinDir, "bin-dir", "folder with the programs of Kubernetes")
 	cmd.Flags().StringVar(&o.DownloadFrom, "download-from", supply.Release,
 		"URL of the folder from which missing programs of Kubernetes are downloaded, or none")
+	_ = cmd.RegisterFlagCompletionFunc("download-from", cobra.FixedCompletions([]string{noDownload}, cobra.ShellCompDirectiveNoFileComp))
 	options.Apart(cmd.Flags(), "bin-dir", "download-from")
 	return cmd
 }
