@@ -254,8 +254,8 @@ func TestAnAgentThatKnowsNoAccountsIsNotAsked(t *testing.T) {
 		}
 		return nil
 	})
-	requireCause(t, err, http.StatusServiceUnavailable, connectv1alpha1.CauseAgentTooOld)
-	require.ErrorContains(t, err, "too old to act as a ManagedServiceAccount")
+	requireCause(t, err, http.StatusNotImplemented, connectv1alpha1.CauseAgentTooOld)
+	require.ErrorContains(t, err, "the agent of cluster elder is too old to serve accounts")
 }
 
 func (s *scene) clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
