@@ -371,10 +371,10 @@ func TestServicesTakeARightOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	names := []string{}
 	for _, r := range resources.APIResources {
-		require.False(t, r.Namespaced)
+		require.Equal(t, r.Name == "managedserviceaccounts/proxy", r.Namespaced, r.Name)
 		names = append(names, r.Name)
 	}
-	require.ElementsMatch(t, []string{"managedclusters/proxy", "clusterservices/proxy", "tunnels/proxy"}, names)
+	require.ElementsMatch(t, []string{"managedclusters/proxy", "clusterservices/proxy", "managedserviceaccounts/proxy", "tunnels/proxy"}, names)
 }
 
 // TestAnAgentThatKnowsNoServicesIsAskedForNone: it would take the request for one to its API server.
