@@ -157,9 +157,11 @@ func (j *join) readAlone(ctx context.Context) (*appsv1.Deployment, error) {
 	namespace := member.NamespaceFor(j.Klusterlet)
 	d, err := typed.Get[appsv1.Deployment](ctx, j.Spoke.Client, fleet.Deployments, namespace, operatorv1.AgentDeployment(j.Klusterlet))
 	switch {
-	case err != nil && !apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
 		return nil, fleet.Explain("reading the agent", j.Spoke, err)
-	case err != nil || member.RunsOurs(d) != "run":
+	case member.RunsOurs(d) != "run":
 		return nil, nil
 	}
 	return d, nil
