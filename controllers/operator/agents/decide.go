@@ -221,8 +221,6 @@ func (s State) isSingleton() bool {
 	return s.Compact || mode == operatorv1.InstallModeSingleton || mode == operatorv1.InstallModeSingletonHosted
 }
 
-func (s State) isApart() bool { return !s.isSingleton() }
-
 // agentNamespace is where the agent runs.
 func (s State) agentNamespace() string {
 	if s.isHosted() {

@@ -78,7 +78,7 @@ func (c *Controller) gather(ctx context.Context, v *view, is settings.Seen) (s S
 			return s, true, err
 		}
 	}
-	objects, err := rights(k, s.agentNamespace(), s.isApart())
+	objects, err := rights(k, s.agentNamespace(), !s.isSingleton())
 	if err != nil {
 		return s, true, err
 	}

@@ -183,7 +183,7 @@ func (c *Controller) gatherManaged(ctx context.Context, s *State) (bool, error) 
 	if copied, ok := r.site.secrets[operatorv1.SecretImagePull].Get(at); ok {
 		s.Managed.PullCopy = &copied
 	}
-	objects, err := rights(k, k.ManagedNamespace(), s.isApart())
+	objects, err := rights(k, k.ManagedNamespace(), !s.isSingleton())
 	if err != nil {
 		return true, err
 	}

@@ -46,8 +46,8 @@ type pin struct {
 	size      int64
 }
 
-// ErrNotPublished is the error for a platform or a program that is not published.
-var ErrNotPublished = errors.New("it is not published for " + runtime.GOOS + "/" + runtime.GOARCH)
+// errNotPublished is the error for a platform or a program that is not published.
+var errNotPublished = errors.New("it is not published for " + runtime.GOOS + "/" + runtime.GOARCH)
 
 // Download fetches programs of Kubernetes, and keeps none but those whose checksum this source
 // pins: it does not matter who serves them.
@@ -78,7 +78,7 @@ func CheckSource(from string) error {
 }
 
 // Fetch puts the named programs into the folder, unless they are there. What it fetched stays
-// when a later one fails. The error is ErrNotPublished if there is nothing to fetch.
+// when a later one fails. The error is errNotPublished if there is nothing to fetch.
 func (d Download) Fetch(ctx context.Context, programs ...string) error {
 	if d.pins == nil {
 		d.pins = pinned(checksums, runtime.GOOS+"-"+runtime.GOARCH)
@@ -151,7 +151,7 @@ func (d Download) pinOf(name string) (pin, error) {
 			return p, nil
 		}
 	}
-	return pin{}, fmt.Errorf("downloading %s: %w", name, ErrNotPublished)
+	return pin{}, fmt.Errorf("downloading %s: %w", name, errNotPublished)
 }
 
 // isAt reports whether the file is the program.

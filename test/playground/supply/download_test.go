@@ -105,7 +105,7 @@ func TestNothingButTheRightProgramIsKept(t *testing.T) {
 
 func TestWhatIsNotPublishedIsNotAskedFor(t *testing.T) {
 	d := from(t, func(http.ResponseWriter, *http.Request) { t.Error("a request") })
-	require.ErrorIs(t, d.Fetch(t.Context(), "a", "c"), ErrNotPublished)
+	require.ErrorIs(t, d.Fetch(t.Context(), "a", "c"), errNotPublished)
 	for _, bad := range []string{"", "here", "ftp://here/x", "https:///x", "https://%"} {
 		require.Error(t, CheckSource(bad), bad)
 	}
