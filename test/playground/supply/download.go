@@ -78,7 +78,7 @@ func CheckSource(from string) error {
 }
 
 // Fetch puts the named programs into the folder, unless they are there. What it fetched stays
-// when a later one fails. The error is errNotPublished if there is nothing to fetch.
+// when a later one fails. It fails for a program, or a machine, for which nothing is published.
 func (d Download) Fetch(ctx context.Context, programs ...string) error {
 	if d.pins == nil {
 		d.pins = pinned(checksums, runtime.GOOS+"-"+runtime.GOARCH)
