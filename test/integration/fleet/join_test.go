@@ -181,10 +181,15 @@ func TestJoinRefusesBeforeItWritesAnything(t *testing.T) {
 			[]string{`another agent holds the name "taken"`},
 		},
 		"accepting without the hub": {append([]string{"c1", "--accept"}, byToken...), 2, []string{"--hub-context"}},
-		"a layout that is not served": {
-			[]string{"c1", "--hub-context", "hub", "--layout", "split"},
+		"a layout that does not exist": {
+			[]string{"c1", "--hub-context", "hub", "--layout", "other"},
 			2,
-			[]string{"not supported"},
+			[]string{"use compact or split"},
+		},
+		"a layout without narrow rights": {
+			[]string{"c1", "--hub-context", "hub", "--layout", "split", "--agent-rights", "narrow"},
+			2,
+			[]string{"--layout split does not go with --agent-rights narrow"},
 		},
 		"a token file that is not there": {
 			[]string{"c1", "--hub-apiserver", good.Server, "--token-file", filepath.Join(dir, "none")},
