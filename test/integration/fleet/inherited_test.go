@@ -90,7 +90,8 @@ func otherWay(t *testing.T, hub *harness.Cluster) {
 		return client.Resource(connectv1alpha1.GroupVersionAddOn.WithResource(plural))
 	}
 	version := connectv1alpha1.GroupVersionAddOn.String()
-	_, err := of(connectv1alpha1.ResourceProxyResolvers).Create(t.Context(), object(version, "ManagedProxyServiceResolver", "", "logs", nil), metav1.CreateOptions{})
+	resolver := object(version, "ManagedProxyServiceResolver", "", "logs", nil)
+	_, err := of(connectv1alpha1.ResourceProxyResolvers).Create(t.Context(), resolver, metav1.CreateOptions{})
 	require.NoError(t, err)
 	f := mended(t, "OCM0219", check...)
 	require.Equal(t, "managedproxyserviceresolver/logs has no effect", f.Title)

@@ -383,9 +383,13 @@ func (r *reachable) testAccount(t *testing.T) {
 		})
 	}
 	for account, want := range map[string][]string{
-		"robt": {`there is no ManagedServiceAccount "robt" of cluster c1`, `did you mean "robot"?`, "fix:   kubectl get managedserviceaccounts -n c1 --context proxied"},
+		"robt": {
+			`there is no ManagedServiceAccount "robt" of cluster c1`, `did you mean "robot"?`,
+			"fix:   kubectl get managedserviceaccounts -n c1 --context proxied",
+		},
 		"late": {"cluster c1 cannot be used as late", "or not yet", "fix:   kubectl ocm addon status managed-serviceaccount -c c1 --context proxied"},
-		"secret": {`"secret" is forbidden`, "fix:   kubectl create rolebinding act-as-accounts -n c1 --clusterrole=open-cluster-management:managedserviceaccounts:proxy " +
+		"secret": {`"secret" is forbidden`, "fix:   kubectl create rolebinding act-as-accounts -n c1 " +
+			"--clusterrole=open-cluster-management:managedserviceaccounts:proxy " +
 			"--user=<you> --context proxied"},
 		"narrow": {`"narrow" is forbidden`, "kubectl create role act-as-narrow -n open-cluster-management-agent-addon --verb=impersonate"},
 		"theirs": {"it was created for another hub", "fix:   kubectl get managedserviceaccounts -n c1 --context proxied"},

@@ -342,7 +342,9 @@ func TestAServiceIsToldNothingOfTheUser(t *testing.T) {
 	require.Equal(t, "text/plain", got.Get("Accept"))
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
-	for _, word := range []string{"Authorization", "secret", "session", "X-Remote", "X-Forwarded", "Impersonate", "Ocm-", "spy", e.user.BearerToken, e.asAgent.BearerToken} {
+	for _, word := range []string{
+		"Authorization", "secret", "session", "X-Remote", "X-Forwarded", "Impersonate", "Ocm-", "spy", e.user.BearerToken, e.asAgent.BearerToken,
+	} {
 		require.NotContains(t, string(text), word)
 	}
 	require.Empty(t, answer.Header.Values("Set-Cookie"))
