@@ -111,7 +111,8 @@ func (c *Controller) once(ctx context.Context, handler *handler) error {
 	if err != nil {
 		return err
 	}
-	l, answer, err := tunnel.Offer(ctx, conn, tunnel.Hello{Program: c.Version, Serves: []string{connectv1alpha1.ServesServices, connectv1alpha1.ServesAccounts}}, c.Clock)
+	hello := tunnel.Hello{Program: c.Version, Serves: []string{connectv1alpha1.ServesServices, connectv1alpha1.ServesAccounts}}
+	l, answer, err := tunnel.Offer(ctx, conn, hello, c.Clock)
 	if err != nil {
 		return err
 	}

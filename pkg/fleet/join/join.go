@@ -167,7 +167,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := j.openManaged(); err != nil {
 		return j.result, err
 	}
-	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.replaceAlone, j.register} {
+	for _, phase := range []func(context.Context) error{
+		j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.replaceAlone, j.register,
+	} {
 		if err := phase(ctx); err != nil {
 			return j.result, r.Fail(err)
 		}
