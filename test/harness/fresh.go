@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 // rested holds clusters that tests have used and that were reset.
@@ -68,6 +70,9 @@ func fresh(t testing.TB, name string, list *[]*renewable, images map[string]stri
 			ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 			defer cancel()
 			err := r.renew(ctx)
+			if err == nil {
+				err = r.pause()
+			}
 			if err == nil {
 				c.unclaim()
 				rested.Lock()
@@ -138,8 +143,27 @@ func newRenewable(ctx context.Context, name string, images map[string]string) (*
 	return r, nil
 }
 
+// components are the processes of a cluster without nodes, each after those that it needs.
+var components = []playground.Component{playground.Etcd, playground.APIServer, playground.ControllerManager}
+
+// pause lets a cluster that no test has take no time of the processor. An idle one takes a twenty-fifth
+// of a core, and a suite has many.
+func (r *renewable) pause() error {
+	for _, component := range slices.Backward(components) {
+		if err := r.Playground.Pause(component); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // use gives a cluster that was reset to another test, under a name of that test's choice.
 func (r *renewable) use(ctx context.Context, name string, images map[string]string) error {
+	for _, component := range components {
+		if err := r.Playground.Resume(component); err != nil {
+			return err
+		}
+	}
 	kubeconfig, err := clientcmd.LoadFromFile(r.Kubeconfig)
 	if err != nil {
 		return err
