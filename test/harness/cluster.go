@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -90,6 +91,10 @@ func Node(images map[string]string) Option {
 // less often: they take a sixth less CPU, and more memory, but not without a limit.
 var spacious = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
 
+// modest makes the processes of Kubernetes run one thread each: that takes a sixth less CPU, and a
+// suite has more of them than there are processors. Where speed is measured, they have all.
+func modest(c *playground.Config) { c.Env = append(c.Env, "GOMAXPROCS=1") }
+
 // launch starts a cluster without nodes; the caller stops it. It is for TestMain.
 func launch(ctx context.Context, name string, options ...Option) (*Cluster, error) {
 	binaries, err := Binaries(ctx)
@@ -104,7 +109,7 @@ func launch(ctx context.Context, name string, options ...Option) (*Cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	config := playground.Config{Dir: filepath.Join(dir, name), Name: name, Binaries: binaries, Reaper: reaper, Env: spacious}
+	config := playground.Config{Dir: filepath.Join(dir, name), Name: name, Binaries: binaries, Reaper: reaper, Env: slices.Clone(spacious)}
 	for _, option := range options {
 		option(&config)
 	}
@@ -139,7 +144,7 @@ var shared sync.Map
 func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
-		return launch(context.Background(), name, options...)
+		return launch(context.Background(), name, append(options, modest)...)
 	}))
 	cluster, err := start.(func() (*Cluster, error))()
 	require.NoError(t, err)

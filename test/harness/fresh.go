@@ -115,7 +115,7 @@ type renewable struct {
 
 // newRenewable starts a cluster, with a process node if there are images.
 func newRenewable(ctx context.Context, name string, images map[string]string) (*renewable, error) {
-	var options []Option
+	options := []Option{modest}
 	if images != nil {
 		options = append(options, Node(images))
 	}
