@@ -47,7 +47,7 @@ func (c *component) run(ctx context.Context) error {
 	run := []func(context.Context) error{
 		func(ctx context.Context) error { return listen(ctx, observe.Port, health.Run) },
 		func(ctx context.Context) error {
-			return c.lead(ctx, client, hub.ComponentNamespace, locks[c.part], func(ctx context.Context, gap time.Duration) error {
+			return c.lead(ctx, c.lock(client, hub.ComponentNamespace, locks[c.part]), func(ctx context.Context, gap time.Duration) error {
 				loops.update(func(s *state) { s.away = gap })
 				defer loops.Stop()
 				loops.Run(c.features) //nolint:contextcheck // Stop ends them

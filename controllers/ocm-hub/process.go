@@ -28,6 +28,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/hosting"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
+	proxy "github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/lock"
@@ -115,7 +116,9 @@ func (p *process) run(ctx context.Context) error {
 		Clients:  func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
 		Features: func() webhook.Features { return admissionFeatures(collections.Features()) },
 	})
-	tunnels := newTunnels(p.processConfig, client)
+	leader := p.lock(client, hub.Namespace, lockName)
+	leader.Address = inpod.Address(proxy.Port)
+	tunnels := newTunnels(p.processConfig, client, leader.HolderAddress)
 	registry := observe.NewRegistry(version.Get())
 	registry.MustRegister(loops.placements, &collector{loops: loops, book: book, clock: p.Clock}, tunnels)
 	health := p.health(client, registry)
@@ -132,7 +135,7 @@ func (p *process) run(ctx context.Context) error {
 		collections.Run,
 		tokens.Run,
 		func(ctx context.Context) error {
-			return p.lead(ctx, client, hub.Namespace, lockName, func(ctx context.Context, gap time.Duration) error {
+			return p.lead(ctx, leader, func(ctx context.Context, gap time.Duration) error {
 				loops.update(func(s *state) { s.away = gap })
 				return p.together(ctx,
 					func(ctx context.Context) error { return p.operate(ctx, config, collections) },
@@ -228,15 +231,17 @@ func (p *process) serving() {
 	}
 }
 
-// lead competes for a lease until ctx is done, and works while it holds the lease. The work
-// learns how long no replica led before.
-func (p *processConfig) lead(
-	ctx context.Context, client dynamic.Interface, namespace, lease string, work func(ctx context.Context, gap time.Duration) error,
-) error {
-	l := &lock.Lock{
+// lock returns the lock of processes of the same kind.
+func (p *processConfig) lock(client dynamic.Interface, namespace, lease string) *lock.Lock {
+	return &lock.Lock{
 		Client: client, Namespace: cmp.Or(p.Election.Namespace, inpod.Namespace(namespace)), Name: lease, Times: p.Election.Times,
 		Pod: replica(), Process: rand.String(8), Clock: p.Clock, Log: p.Log,
 	}
+}
+
+// lead competes for the lock until ctx is done, and works while it holds it. The work learns how
+// long no replica led before.
+func (p *processConfig) lead(ctx context.Context, l *lock.Lock, work func(ctx context.Context, gap time.Duration) error) error {
 	hold := l.Run
 	if p.Election.Disabled {
 		hold = func(ctx context.Context, work func(context.Context) error) error { return work(ctx) }

@@ -20,22 +20,29 @@ import (
 // tunnels serves the API that leads to managed clusters.
 type tunnels struct {
 	processConfig
-	client  dynamic.Interface
+	client dynamic.Interface
+	// leader is where the replica that leads serves the same API; it is described at hub.Options.
+	leader  func() string
 	leading atomic.Bool
 	// server is nil while the gate is off.
 	server      atomic.Pointer[hub.Server]
 	onAuthority atomic.Pointer[func()]
 }
 
-func newTunnels(config processConfig, client dynamic.Interface) *tunnels {
-	return &tunnels{processConfig: config, client: client}
+func newTunnels(config processConfig, client dynamic.Interface, leader func() string) *tunnels {
+	return &tunnels{processConfig: config, client: client, leader: leader}
 }
 
-// lead lets this replica report which clusters have tunnels until ctx is done. While the gate is
-// off, it removes what a process left that ended before it had done so.
+// lead lets this replica hold the tunnels, and report which clusters have one, until ctx is done.
+// While the gate is off, it removes what a process left that ended before it had done so.
 func (t *tunnels) lead(ctx context.Context, collections *clustermanager.Collections) error {
 	t.leading.Store(true)
-	defer t.leading.Store(false)
+	defer func() {
+		t.leading.Store(false)
+		if s := t.server.Load(); s != nil {
+			s.Registry.Resign()
+		}
+	}()
 	if s := t.server.Load(); s != nil {
 		s.Report()
 	}
@@ -80,7 +87,7 @@ func (t *tunnels) whileOn(ctx context.Context, collections *clustermanager.Colle
 // serve answers until ctx is done.
 func (t *tunnels) serve(ctx context.Context, book *certs.Book) error {
 	server := hub.NewServer(hub.Options{
-		Client: t.client, TLS: t.TLS, Registry: hub.NewRegistry(t.Clock.Now), Clock: t.Clock, Version: version.Get(), Leads: t.leading.Load,
+		Client: t.client, TLS: t.TLS, Registry: hub.NewRegistry(t.Clock.Now), Clock: t.Clock, Version: version.Get(), Leads: t.leading.Load, Leader: t.leader,
 		Log: t.Log.WithName("tunnels"), OnAuthority: t.authorityChanged,
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.ProxyName()})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,6 +35,9 @@ type Times struct {
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
+// annotationAddress of a lease is the address of its holder.
+const annotationAddress = "open-cluster-management.io/holder-address"
+
 // errLost ends the work of a process that no longer holds the lock.
 var errLost = errors.New("another process holds the lock, or it could not be renewed")
 
@@ -47,8 +51,14 @@ type Lock struct {
 	Pod, Process string
 	// Labels are set on the lease when it is created.
 	Labels map[string]string
-	Clock  clock.WithTicker
-	Log    logr.Logger
+	// Address is where the other processes reach this one while it holds the lock, for their
+	// HolderAddress; empty if they need not.
+	Address string
+	Clock   clock.WithTicker
+	Log     logr.Logger
+
+	// elsewhere is the address of another holder; empty if none is known.
+	elsewhere atomic.Pointer[string]
 
 	lease  *unstructured.Unstructured
 	seenAt time.Time
@@ -64,6 +74,16 @@ func (l *Lock) Gap() time.Duration {
 		return 0
 	}
 	return max(l.Clock.Since(l.before), 0)
+}
+
+// HolderAddress returns the Address of the other process that holds the lock, as this one last saw it
+// while it waited; empty if nobody does, if the holder has none, or if this process holds the lock. It
+// may be called at any time.
+func (l *Lock) HolderAddress() string {
+	if at := l.elsewhere.Load(); at != nil {
+		return *at
+	}
+	return ""
 }
 
 // Run waits for the lock and runs work while it is held. The context of work is cancelled
@@ -128,8 +148,14 @@ func (l *Lock) try(ctx context.Context) (holder string, err error) {
 		return "", l.wrap("reading", err)
 	}
 	if by := l.holder(live); by != "" {
+		at := live.GetAnnotations()[annotationAddress]
+		if at == l.Address { // of an earlier pod that had this process's address
+			at = ""
+		}
+		l.elsewhere.Store(&at)
 		return by, nil
 	}
+	l.elsewhere.Store(nil)
 	l.before, l.lease = renewedAt(live), live
 	return "", l.wrap("taking", l.update(ctx, true))
 }
@@ -186,6 +212,14 @@ func (l *Lock) fill(mine bool) {
 		spec["holderIdentity"] = ""
 	}
 	l.lease.Object["spec"] = spec
+	annotations := l.lease.GetAnnotations()
+	if delete(annotations, annotationAddress); mine && l.Address != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[annotationAddress] = l.Address
+	}
+	l.lease.SetAnnotations(annotations)
 }
 
 // runHeld runs work and renews the lock meanwhile.

@@ -112,6 +112,44 @@ func TestOneProcessWorksAndGivesTheLockBack(t *testing.T) {
 	require.Equal(t, int64(1), transitions)
 }
 
+// TestWhoWaitsKnowsTheAddressOfTheHolder, and nobody else's: not that of one that gave the lock back.
+func TestWhoWaitsKnowsTheAddressOfTheHolder(t *testing.T) {
+	client := start(t, "address")
+	l := func(pod, address string) *Lock {
+		return &Lock{Client: client, Namespace: "address", Name: name, Times: times, Pod: pod, Process: "1", Address: address,
+			Clock: clocktesting.NewFakeClock(time.Now()), Log: logr.Discard()}
+	}
+	first, second, silent := l("pod-a", "10.0.0.1:9445"), l("pod-b", "10.0.0.2:9445"), l("pod-c", "")
+	take := func(l *Lock, holder string) {
+		t.Helper()
+		by, err := l.try(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, holder, by)
+	}
+	take(first, "")
+	require.Empty(t, first.HolderAddress())
+	require.Empty(t, second.HolderAddress())
+	take(second, "pod-a_1")
+	require.Equal(t, "10.0.0.1:9445", second.HolderAddress())
+
+	first.release(t.Context())
+	require.Empty(t, lease(t, client, "address").GetAnnotations())
+	take(second, "")
+	require.Empty(t, second.HolderAddress(), "it holds the lock itself")
+	take(first, "pod-b_1")
+	require.Equal(t, "10.0.0.2:9445", first.HolderAddress())
+
+	second.release(t.Context())
+	take(silent, "")
+	take(first, "pod-c_1")
+	require.Empty(t, first.HolderAddress(), "the holder has no address")
+	same := l("pod-d", "10.0.0.1:9445")
+	silent.release(t.Context())
+	take(first, "")
+	take(same, "pod-a_1")
+	require.Empty(t, same.HolderAddress(), "that is its own")
+}
+
 func TestDeadHolderIsReplacedByWhatWasSeen(t *testing.T) {
 	client := start(t, "dead")
 	dead := &Lock{

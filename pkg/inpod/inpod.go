@@ -36,6 +36,8 @@ const (
 	EnvNamespace = "POD_NAMESPACE"
 	// EnvName is the pod's name, from the downward API.
 	EnvName = "POD_NAME"
+	// EnvIP is the pod's IP address, from the downward API.
+	EnvIP = "POD_IP"
 )
 
 // serviceAccountDir is where Kubernetes mounts a pod's ServiceAccount.
@@ -78,6 +80,23 @@ func listenAddress(portMap string, port int) (string, error) {
 		return net.JoinHostPort("127.0.0.1", local), nil
 	}
 	return "", fmt.Errorf("listening on port %d: %s does not map it; declare it in the container's ports", port, EnvPorts)
+}
+
+// Address returns where other pods reach the pod's TCP port, as HOST:PORT; empty if the pod's
+// address is not known.
+func Address(port int) string {
+	if mapped := os.Getenv(EnvPorts); mapped != "" {
+		address, err := listenAddress(mapped, port)
+		if err != nil {
+			return ""
+		}
+		return address
+	}
+	ip := os.Getenv(EnvIP)
+	if net.ParseIP(ip) == nil {
+		return ""
+	}
+	return net.JoinHostPort(ip, strconv.Itoa(port))
 }
 
 // Config returns the connection to the API server of the pod's cluster, authenticated by

@@ -41,6 +41,23 @@ func TestListenAddress(t *testing.T) {
 	}
 }
 
+func TestAddressIsWhereOtherPodsReachAPort(t *testing.T) {
+	for name, tc := range map[string]struct{ ports, ip, want string }{
+		"a container":                      {"", "10.1.2.3", "10.1.2.3:9445"},
+		"a container with an IPv6 address": {"", "fd00::1", "[fd00::1]:9445"},
+		"a pod that was not told":          {"", "", ""},
+		"what is no address":               {"", "host.example", ""},
+		"a mapped port":                    {"9445:41001", "10.1.2.3", "127.0.0.1:41001"},
+		"a port that is not declared":      {"8443:41001", "10.1.2.3", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(EnvPorts, tc.ports)
+			t.Setenv(EnvIP, tc.ip)
+			require.Equal(t, tc.want, Address(9445))
+		})
+	}
+}
+
 func TestListenUsesThePortMap(t *testing.T) {
 	var l net.Listener
 	port := 0

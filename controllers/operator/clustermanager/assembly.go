@@ -292,8 +292,7 @@ func (a *assembly) gather(cm *operatorv1.ClusterManager) (assemblyState, error) 
 	if ok && own.image != "" {
 		r.Image, r.Pull = own.image, own.pull
 	}
-	// Replicas share no tunnels: a request would often reach one that has none.
-	if bundle, found := a.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); found && own.wanted < 2 && !a.config.Hosted && a.isProven(s.Found) {
+	if bundle, found := a.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); found && !a.config.Hosted && a.isProven(s.Found) {
 		r.Bundle = bundle.bundle
 	}
 	if split := a.config.Split; split != nil {

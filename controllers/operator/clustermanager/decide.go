@@ -84,8 +84,6 @@ type State struct {
 	Installed  []operatorv1.RelatedResourceMeta
 	Deployment int64
 	Pod        *shared.Pod
-	// Replicas is how many pods that Deployment asks for; zero without one.
-	Replicas int32
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
 	// Unproven is why the API of managed clusters is not registered although its gate is on; nil when

@@ -48,7 +48,7 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	s.Serving = c.config.Serving()
 	s.Unproven, _ = c.config.Authority()
 	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok {
-		s.Deployment, s.Pod, s.Replicas = own.generation, own.pods, own.wanted
+		s.Deployment, s.Pod = own.generation, own.pods
 		if own.available == 0 && c.config.Split == nil {
 			s.Unready = "the hub's pod to be available"
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	proxy "github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -95,6 +96,9 @@ func TestThePolicyOfTheOneProcess(t *testing.T) {
 	require.Equal(t, listens, called)
 	require.Equal(t, []int{53, 53, 5353, 5353, 443, 6443, 35001}, reached)
 	require.Empty(t, p.Spec.Egress[0].To)
+	require.Len(t, p.Spec.Egress[1].Ports, 1)
+	require.Equal(t, proxy.Port, p.Spec.Egress[1].Ports[0].Port.IntValue())
+	require.Equal(t, []networkingv1.NetworkPolicyPeer{{PodSelector: d.Spec.Selector}}, p.Spec.Egress[1].To, "only the other replicas")
 	all, err := everything(new(DefaultSplit()))
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(all, func(u *unstructured.Unstructured) bool { return u.GetName() == hub.ProcessPolicy }))

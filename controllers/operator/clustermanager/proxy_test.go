@@ -15,25 +15,23 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// TestTheAPIOfClustersIsServedByOneProcess: a request would often reach a replica without the
-// tunnel.
-func TestTheAPIOfClustersIsServedByOneProcess(t *testing.T) {
+// TestWhereTheAPIOfClustersIsNotServed: the condition says why.
+func TestWhereTheAPIOfClustersIsNotServed(t *testing.T) {
 	on := &operatorv1.RegistrationHubConfiguration{
 		FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProxy", Mode: operatorv1.FeatureGateModeTypeEnable}},
 	}
-	told := func(replicas int32, hosted bool, unproven error) *metav1.Condition {
+	told := func(hosted bool, unproven error) *metav1.Condition {
 		s := state(t, func(s *State) {
-			s.Replicas, s.Hosted, s.Unproven = replicas, hosted, unproven
+			s.Hosted, s.Unproven = hosted, unproven
 			s.ClusterManager.Spec.RegistrationConfiguration = on
 		})
 		cm := s.ClusterManager.DeepCopy()
 		setSupported(s, cm)
 		return apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionSpecSupported)
 	}
-	require.Nil(t, told(1, false, nil))
-	require.Contains(t, told(2, false, nil).Message, "registrationConfiguration.featureGates ClusterProxy (tunnels end in one process, and there are 2")
-	require.Contains(t, told(1, true, nil).Message, "registrationConfiguration.featureGates ClusterProxy (a hub of another cluster")
-	require.Contains(t, told(1, false, errors.New("no authority")).Message, "registrationConfiguration.featureGates ClusterProxy (no authority)")
+	require.Nil(t, told(false, nil))
+	require.Contains(t, told(true, nil).Message, "registrationConfiguration.featureGates ClusterProxy (a hub of another cluster")
+	require.Contains(t, told(false, errors.New("no authority")).Message, "registrationConfiguration.featureGates ClusterProxy (no authority)")
 }
 
 func TestTheRegistrationStaysUntilTheAuthorityIsRead(t *testing.T) {

@@ -3,7 +3,6 @@
 package clustermanager
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -88,9 +87,7 @@ func (s State) omittedFields() []omission {
 		if s.Unproven != nil && !s.Hosted {
 			out = append(out, omission{true, field, s.Unproven.Error()})
 		}
-		out = append(out,
-			omission{s.Hosted, field, "a hub of another cluster has no Service that its API server reaches"},
-			omission{s.Replicas > 1 && !s.Hosted, field, fmt.Sprintf("tunnels end in one process, and there are %d: run one replica", s.Replicas)})
+		out = append(out, omission{s.Hosted, field, "a hub of another cluster has no Service that its API server reaches"})
 	}
 	if s.Components != nil {
 		return out

@@ -16,6 +16,9 @@
 // A managed cluster is not trusted either. Its answers cannot lead a client elsewhere, its agent
 // opens no tunnel but its own, and requests in progress are limited for each cluster and user.
 //
+// Of several replicas of the hub, the one that leads holds all tunnels. The others hand the
+// connections of the API server on to it, unread.
+//
 // It reads ManagedClusters, to cut the tunnels of those that are not accepted, and the ConfigMap
-// kube-system/extension-apiserver-authentication. It writes nothing.
+// kube-system/extension-apiserver-authentication. It writes the condition TunnelConnected.
 package hub

@@ -31,6 +31,8 @@ const (
 	// retryFull is after how many seconds a request may be tried again where too many are in
 	// progress.
 	retryFull = 1
+	// retryLeader is after how many seconds a request may be tried again where no process leads.
+	retryLeader = 2
 	// maxReason bounds what a message repeats of why a tunnel ended, in bytes.
 	maxReason = 200
 )

@@ -18,6 +18,10 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, parsed := parse(r.URL)
 	who, refused := s.authenticate(r)
+	away := s.Leader != nil && !s.Leads()
+	if away { // the next request comes by a connection that can be handed on
+		w.Header().Set("Connection", "close")
+	}
 	switch {
 	case refused != nil:
 	case s.documents[r.URL.Path] != nil && r.Method == http.MethodGet:
@@ -28,6 +32,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case !parsed:
 		refused = refusal.New(http.StatusBadRequest, connectv1alpha1.CauseInvalidPath, "%s", mustBe(r.URL.Path))
+	case away:
+		refused = refusal.New(http.StatusServiceUnavailable, connectv1alpha1.CauseNoLeader, "no process of the hub leads at the moment")
+		refused.RetryIn = retryLeader
 	case t.tunnel:
 		refused = s.open(w, r, t.cluster, who)
 	default:

@@ -4,6 +4,8 @@ package hub
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,19 +119,29 @@ func (r *Registry) forget(cluster string) {
 	}
 }
 
-var errStopping = errors.New("this process of the hub stops")
+var (
+	errStopping = errors.New("this process of the hub stops")
+	errResigned = errors.New("another process of the hub leads")
+)
+
+// Resign ends all tunnels, because another process leads: agents open theirs to that one.
+func (r *Registry) Resign() { r.end(errResigned) }
 
 // close ends all tunnels, and waits for that.
 func (r *Registry) close() {
 	r.mu.Lock()
 	r.closed = true
-	var all []*tunnel.Tunnel
-	for _, t := range r.tunnels {
-		all = append(all, t)
-	}
+	r.mu.Unlock()
+	r.end(errStopping)
+	r.waiting.Wait()
+}
+
+// end ends the tunnels that there are.
+func (r *Registry) end(why error) {
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.tunnels))
 	r.mu.Unlock()
 	for _, t := range all {
-		t.Close(errStopping)
+		t.Close(why)
 	}
-	r.waiting.Wait()
 }

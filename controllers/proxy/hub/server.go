@@ -58,8 +58,12 @@ type Options struct {
 	TLS observe.TLS
 	// Registry holds the tunnels while the server runs.
 	Registry *Registry
-	// Leads reports whether this process writes the conditions of the clusters; nil means never.
+	// Leads reports whether this process writes the conditions of the clusters, and holds their tunnels
+	// if there may be other processes; nil means never.
 	Leads func() bool
+	// Leader returns where another process serves the same API and leads, as HOST:PORT; empty while none
+	// is known. nil means that there is no other process.
+	Leader func() string
 	// OnAuthority is called when Authority may return something else; nil means never.
 	OnAuthority func()
 	// Clock measures the life of the tunnels.
@@ -169,6 +173,10 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}
 	s.read.Store(true)
 	s.authorityChanged()
+	l = netutil.LimitListener(l, maxConnections)
+	if s.Leader != nil {
+		l = steer(ctx, &running, steered{Listener: l, leads: s.Leads, leader: s.Leader, log: s.Log})
+	}
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
 		ErrorLog:    log.New(io.Discard, "", 0), // it would report every port scan
@@ -176,7 +184,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}
 	served := make(chan error, 1)
 	running.Go(func() {
-		served <- server.Serve(tls.NewListener(netutil.LimitListener(l, maxConnections), s.tlsConfig()))
+		served <- server.Serve(tls.NewListener(l, s.tlsConfig()))
 	})
 	var err error
 	select {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,7 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 	})
 	_, err = through.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
 	require.True(t, apierrors.IsForbidden(err), "an administrator of the hub is not one there: %v", err)
+	s.testReplicas(t, through)
 
 	stop()
 	s.awaitReason(t, "c1", metav1.ConditionFalse, connectv1alpha1.ReasonTunnelDisconnected)
@@ -108,6 +110,58 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 		return nil
 	})
 	s.testLeftBehind(t)
+}
+
+// testReplicas: with two processes of the hub every request is answered, whichever of them the API server
+// asks, and again soon after the one that holds the tunnels has died.
+func (s *scene) testReplicas(t *testing.T, through kubernetes.Interface) {
+	t.Helper()
+	kube := s.person(t, "kubernetes-admin", "system:masters")
+	_, err := kube.AppsV1().Deployments(confighub.Namespace).Patch(t.Context(), confighub.Name, types.MergePatchType,
+		[]byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	s.awaitBehind(t, kube, 2)
+	for range 40 {
+		_, err := through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err, "each process is asked one time of two")
+	}
+	s.awaitSupported(t, "")
+	lease, err := kube.CoordinationV1().Leases(confighub.Namespace).Get(t.Context(), "clustermanager-lock", metav1.GetOptions{})
+	require.NoError(t, err)
+	leader, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	at := int64(0)
+	require.NoError(t, kube.CoreV1().Pods(confighub.Namespace).Delete(t.Context(), leader, metav1.DeleteOptions{GracePeriodSeconds: &at}))
+	soon(t, func() error {
+		_, err := through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		return err
+	})
+	s.awaitBehind(t, kube, 2)
+	s.awaitReason(t, "c1", metav1.ConditionTrue, connectv1alpha1.ReasonTunnelConnected)
+}
+
+// awaitBehind waits until so many processes are behind the Service of the API.
+func (s *scene) awaitBehind(t *testing.T, kube kubernetes.Interface, want int) {
+	t.Helper()
+	soon(t, func() error {
+		slices, err := kube.DiscoveryV1().EndpointSlices(confighub.Namespace).List(t.Context(), metav1.ListOptions{
+			LabelSelector: discoveryv1.LabelServiceName + "=" + confighub.ProxyService,
+		})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, slice := range slices.Items {
+			for _, e := range slice.Endpoints {
+				if e.Conditions.Ready != nil && *e.Conditions.Ready {
+					ready++
+				}
+			}
+		}
+		if ready != want {
+			return fmt.Errorf("%d processes are behind the Service", ready)
+		}
+		return nil
+	})
 }
 
 // testLeftBehind: a process that ended while the gate went off left a condition, which the next one

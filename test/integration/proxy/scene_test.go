@@ -109,21 +109,26 @@ func (s *scene) installHub(t *testing.T) {
 			apply(t, s.dyn, u)
 		}
 	}
+	s.registry, s.port = s.serve(context.Background(), t, proxyhub.Options{}) // until the process ends
+	s.register(t, s.port)
+}
+
+// serve serves the API on a local port until ctx is done; what the options leave out is that of every
+// process of the hub.
+func (s *scene) serve(ctx context.Context, t *testing.T, o proxyhub.Options) (registry *proxyhub.Registry, port int) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s.registry = proxyhub.NewRegistry(time.Now)
 	client, err := dynamic.NewForConfig(s.hub.As(t, confighub.Namespace, confighub.Name))
 	require.NoError(t, err)
 	serving := s.serving(t)
 	certificate, err := tls.LoadX509KeyPair(serving.CertFile, serving.KeyFile)
 	require.NoError(t, err)
-	server := proxyhub.NewServer(proxyhub.Options{
-		Client: client, Registry: s.registry, Clock: clock.RealClock{}, Version: "v0.0.0-test", Log: logr.Discard(),
-		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
-	})
-	go func() { _ = server.Run(context.Background(), listener) }() // until the process ends
-	s.port = listener.Addr().(*net.TCPAddr).Port
-	s.register(t, s.port)
+	o.Client, o.Registry, o.Clock, o.Version, o.Log = client, proxyhub.NewRegistry(time.Now), clock.RealClock{}, "v0.0.0-test", logr.Discard()
+	o.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
+	server := proxyhub.NewServer(o)
+	go func() { _ = server.Run(ctx, listener) }()
+	return o.Registry, listener.Addr().(*net.TCPAddr).Port
 }
 
 // serving is the certificate with which the API is served.

@@ -159,6 +159,8 @@ const (
 	CauseNotAccepted = "NotAccepted"
 	// CauseNoTunnel goes with 503.
 	CauseNoTunnel = "NoTunnel"
+	// CauseNoLeader goes with 503: of several processes of the hub, none leads yet.
+	CauseNoLeader = "NoLeader"
 	// CauseAgentTooOld goes with 501: the agent of the cluster does not know what is asked.
 	CauseAgentTooOld = "AgentTooOld"
 )
