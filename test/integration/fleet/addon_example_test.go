@@ -62,8 +62,8 @@ func TestTheExampleAddOn(t *testing.T) {
 	kubeconfig(t, e.hub, e.c1)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "small.yaml"), small[1], 0o600))
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "120s").code)
-	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 
 	var lines []string
 	for line := range strings.Lines(string(guide)) {

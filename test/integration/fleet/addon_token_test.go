@@ -35,8 +35,8 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	e.hub = harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "helloworld-addon": e.program})
 	e.c1 = harness.FreshWithNode(t, "c1", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent"), "helloworld-addon": e.program})
 	kubeconfig(t, e.hub, e.c1)
-	require.Zero(t, run(t, "hub", "init", "--addon-rights", "narrow", "--context", "hub", "--timeout", "120s").code)
-	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s").code)
+	require.Zero(t, run(t, "hub", "init", "--addon-rights", "narrow", "--context", "hub", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	_, err = e.c1.Dynamic(t).Resource(operatorv1.GroupVersion.WithResource("klusterlets")).Patch(t.Context(), "klusterlet", types.MergePatchType,
 		[]byte(`{"spec":{"registrationConfiguration":{"addOnKubeClientRegistrationDriver":{"authType":"token","token":{"expirationSeconds":3600}}}}}`),
 		metav1.PatchOptions{})

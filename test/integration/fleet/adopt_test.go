@@ -39,12 +39,12 @@ func TestAClusterIsAdopted(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--timeout", "90s"}
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--timeout", "5m"}
 	require.Zero(t, run(t, append(join, "--accept")...).code)
 	greet := func(text string) {
 		body := strings.ReplaceAll(configMap, "hello", text)
-		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	}
 	greet("hello")
 	handOver(t, hub, spoke)

@@ -40,11 +40,11 @@ func TestAHubIsAdoptedAndGivenBack(t *testing.T) {
 	onHub := harness.FreshWithNode(t, "hub", otherHubImages(t))
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, onHub, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	greet := func(text string) {
 		body := strings.ReplaceAll(configMap, "hello", text)
-		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	}
 	greet("hello")
 	handHubOver(t, onHub)

@@ -183,7 +183,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	patched(t, hub, managers, "", "cluster-manager", fmt.Sprintf(gates, `[{"feature":"NoSuchGate","mode":"Enable"}]`))
 	told(t, "OCM0202", "NoSuchGate", "hub", "--context", "hub")
 	patched(t, hub, managers, "", "cluster-manager", fmt.Sprintf(gates, "null"))
-	require.Zero(t, run(t, "hub", "status", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, run(t, "hub", "status", "--context", "hub", "--wait", "--timeout", "5m").code)
 	require.Contains(t, run(t, "hub", "status", "--context", "hub", "-o", "json").out, `"healthy": true`)
 }
 
@@ -362,7 +362,7 @@ func agentFaults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) 
 	const namespace, deployment = "open-cluster-management-agent", "klusterlet-agent"
 	check := []string{"spoke", "--context", "spoke", "--hub-context", "hub"}
 	// Meanwhile a work vanishes from the hub.
-	require.Zero(t, runWith(t, configMap, "work", "apply", "vanishes", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, configMap, "work", "apply", "vanishes", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	stoppedBy(t, spoke, namespace, deployment)
 	require.NotContains(t, run(t, append([]string{"check"}, check...)...).out, "is well", "it is from before")
 	patched(t, hub, works, "cluster1", "vanishes", `{"metadata":{"finalizers":null}}`)

@@ -48,7 +48,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
 	edge := harness.FreshWithNode(t, "edge", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, edge)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterProxy=true", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterProxy=true", "--timeout", "5m").code)
 	before, there := inventory(t, hub), inventory(t, edge)
 	hostedRefused(t, hub, edge)
 	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) }, patience, 100*time.Millisecond, "a refusal writes nothing")
@@ -76,7 +76,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	require.Contains(t, taken.err, "kubectl ocm unjoin edge --klusterlet klusterlet-edge --context hub")
 
 	greet := func() {
-		require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "edge", "--context", "hub", "--wait", "--timeout", "60s").code)
+		require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "edge", "--context", "hub", "--wait", "--timeout", "5m").code)
 	}
 	greet()
 	require.Len(t, running(t, edge), 1)
@@ -87,7 +87,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	require.Contains(t, held.err, "1 work is applied")
 	besideOperator(t, hub)
 	require.Eventually(t, func() bool { return strings.Contains(typeLine(t, lines[1]), "klusterlet-edge of cluster edge is well") }, patience, time.Second)
-	typeLine(t, lines[2]+" --timeout 120s")
+	typeLine(t, lines[2]+" --timeout 5m")
 	require.Empty(t, running(t, edge))
 	typeLine(t, "kubectl delete namespace edge local --ignore-not-found --context hub")
 	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) && maps.Equal(there, inventory(t, edge)) }, patience, 200*time.Millisecond,
@@ -99,7 +99,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 // agent acts for users with the rights that it has there.
 func leadsThere(t *testing.T, hub, edge *harness.Cluster) {
 	t.Helper()
-	require.Zero(t, run(t, hostedJoin(edge.Kubeconfig, "--feature-gates", "ClusterProxy=true", "--timeout", "120s")...).code)
+	require.Zero(t, run(t, hostedJoin(edge.Kubeconfig, "--feature-gates", "ClusterProxy=true", "--timeout", "5m")...).code)
 	binaries, err := harness.Binaries(t.Context())
 	require.NoError(t, err)
 	r := &reachable{hub: hub, kubectl: binaries.Kubectl, memory: t.TempDir()}
@@ -125,7 +125,7 @@ func leadsThere(t *testing.T, hub, edge *harness.Cluster) {
 // stays for the others when that leaves.
 func besideOperator(t *testing.T, hub *harness.Cluster) {
 	t.Helper()
-	join := []string{"join", "local", "--context", "hub", "--hub-context", "hub", "--accept", "--timeout", "120s"}
+	join := []string{"join", "local", "--context", "hub", "--hub-context", "hub", "--accept", "--timeout", "5m"}
 	narrow := run(t, append(join, "--agent-rights", "narrow")...)
 	require.Equal(t, 6, narrow.code)
 	require.Contains(t, narrow.err, "the operator there runs it")
@@ -135,7 +135,7 @@ func besideOperator(t *testing.T, hub *harness.Cluster) {
 	require.NoError(t, err)
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	require.Equal(t, "agent", containers[0].(map[string]any)["args"].([]any)[0])
-	require.Zero(t, run(t, "unjoin", "local", "--context", "hub", "--hub-context", "hub", "--yes", "--timeout", "120s").code)
+	require.Zero(t, run(t, "unjoin", "local", "--context", "hub", "--hub-context", "hub", "--yes", "--timeout", "5m").code)
 	_, err = hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management").Get(t.Context(), "klusterlet", metav1.GetOptions{})
 	require.NoError(t, err)
 }

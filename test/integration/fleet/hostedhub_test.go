@@ -64,7 +64,7 @@ func TestAHostedHub(t *testing.T) {
 	h.port = h.forward(t)
 	before := inventory(t, h.far)
 	defer h.logs(t)
-	require.Zero(t, run(t, "hub", "init", "--context", "hosting", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hosting", "--timeout", "5m").code)
 	hostingBefore := inventory(t, h.hosting)
 
 	t.Run("it waits for what is missing and says so", h.waits)
@@ -81,7 +81,7 @@ func TestAHostedHub(t *testing.T) {
 		asBefore(t, h.hosting, hostingBefore, "namespaces/"+h.name, "rolebindings/"+h.name+confighub.HostingRole)
 	})
 	require.Zero(t, run(t, "hub", "status", "--context", "hosting").code, "the hub of the cluster itself runs all the time")
-	require.Zero(t, run(t, "hub", "clean", "--context", "hosting", "--yes", "--timeout", "120s").code)
+	require.Zero(t, run(t, "hub", "clean", "--context", "hosting", "--yes", "--timeout", "5m").code)
 }
 
 // create creates a ClusterManager whose webhooks are reached through the forwarded port.
@@ -197,13 +197,13 @@ func (h *hostedHub) astray(t *testing.T) string {
 
 // joins lets an agent join the hub, apply a work and leave; nothing of it is on the hosting cluster.
 func (h *hostedHub) joins(t *testing.T) {
-	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "far", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "far", "--accept", "--timeout", "5m").code)
 	_, err := h.hosting.Dynamic(t).Resource(clusters).Get(t.Context(), "c1", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "it is on the hub: %v", err)
-	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "far", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "far", "--wait", "--timeout", "5m").code)
 	_, err = h.c1.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), "greeting", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Zero(t, run(t, "unjoin", "c1", "--context", "c1", "--hub-context", "far", "--yes", "--force", "--timeout", "120s").code)
+	require.Zero(t, run(t, "unjoin", "c1", "--context", "c1", "--hub-context", "far", "--yes", "--force", "--timeout", "5m").code)
 	_, err = h.far.Dynamic(t).Resource(clusters).Get(t.Context(), "c1", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "it has left: %v", err)
 }

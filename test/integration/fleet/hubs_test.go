@@ -28,11 +28,11 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	kubeconfig(t, hub, second, spoke)
 	empty := inventory(t, spoke)
 	for _, context := range []string{"hub", "second"} {
-		require.Zero(t, run(t, "hub", "init", "--context", context, "--timeout", "90s").code)
+		require.Zero(t, run(t, "hub", "init", "--context", context, "--timeout", "5m").code)
 	}
-	first := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
+	first := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m"}
 	require.Zero(t, run(t, first...).code)
-	further := []string{"join", "edge", "--context", "spoke", "--hub-context", "second", "--accept", "--timeout", "90s"}
+	further := []string{"join", "edge", "--context", "spoke", "--hub-context", "second", "--accept", "--timeout", "5m"}
 	refused := run(t, further...)
 	require.Equal(t, 6, refused.code)
 	require.Contains(t, refused.err, `joined already, as "cluster1"`)
@@ -47,7 +47,7 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 
 	greet := func(name, cluster, context string) {
 		body := strings.ReplaceAll(configMap, "greeting", name)
-		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", cluster, "--context", context, "--wait", "--timeout", "60s").code)
+		require.Zero(t, runWith(t, body, "work", "apply", "web", "-f", "-", "-c", cluster, "--context", context, "--wait", "--timeout", "5m").code)
 	}
 	greet("greeting-of-hub", "cluster1", "hub")
 	greet("greeting-of-second", "edge", "second")
@@ -56,7 +56,7 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	steady(t, spoke)
 
 	// The second one leaves, with its works.
-	require.Zero(t, run(t, "unjoin", "edge", "--context", "spoke", "--hub-context", "second", "--yes", "--timeout", "90s").code)
+	require.Zero(t, run(t, "unjoin", "edge", "--context", "spoke", "--hub-context", "second", "--yes", "--timeout", "5m").code)
 	require.Equal(t, map[string]string{"greeting-of-hub": before["greeting-of-hub"]}, running(t, spoke))
 	require.Equal(t, "klusterlet", ownerOfShared(t, spoke))
 	well(t, "spoke", "--context", "spoke", "--hub-context", "hub")
@@ -65,7 +65,7 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	require.Zero(t, run(t, further...).code)
 	greet("greeting-of-second", "edge", "second")
 	before = running(t, spoke)
-	require.Zero(t, run(t, "unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout", "90s").code)
+	require.Zero(t, run(t, "unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout", "5m").code)
 	require.Equal(t, map[string]string{"greeting-of-second": before["greeting-of-second"]}, running(t, spoke))
 	require.Equal(t, "second", ownerOfShared(t, spoke))
 	greet("greeting-of-second", "edge", "second")
@@ -74,7 +74,7 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	require.Zero(t, run(t, first...).code)
 	require.Zero(t, run(t, "work", "delete", "web", "-c", "edge", "--context", "second", "--yes").code)
 	require.Eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, patience, 100*time.Millisecond)
-	typeLine(t, "kubectl delete klusterlet klusterlet second --timeout 60s --context spoke")
+	typeLine(t, "kubectl delete klusterlet klusterlet second --timeout 5m --context spoke")
 	require.Eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, patience, 200*time.Millisecond)
 }
 

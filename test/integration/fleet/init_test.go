@@ -58,7 +58,7 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	_, err = other.Dynamic(t).Resource(namespaces).Get(t.Context(), "open-cluster-management", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the current context is another one: %v", err)
 
-	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "60s").code, "no hub process runs here")
+	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "5m").code, "no hub process runs here")
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
 	keptAPIs(t, hub)
 }
@@ -212,5 +212,5 @@ func noNode(t *testing.T, hub *harness.Cluster) said {
 			require.NoError(t, err)
 		}
 	}
-	return run(t, "hub", "init", "--context", "hub", "--timeout", "120s")
+	return run(t, "hub", "init", "--context", "hub", "--timeout", "5m")
 }

@@ -231,7 +231,7 @@ func (g *installGuide) values(t *testing.T, before map[string]any, flags map[str
 func (g *installGuide) uninstall(t *testing.T, at, name string) {
 	t.Helper()
 	if name == "klusterlet" {
-		require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+		require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 		defer g.requireKept(t)
 	}
 	client, objects := g.clusters[at].Dynamic(t), g.releases[at+"/"+name].objects

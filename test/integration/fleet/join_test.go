@@ -274,7 +274,7 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	)
 	require.Contains(t, late.err, "not scheduled to a node")
 
-	gone := run(t, "unjoin", "byname", "--context", "one", "--yes", "--timeout", "60s")
+	gone := run(t, "unjoin", "byname", "--context", "one", "--yes", "--timeout", "5m")
 	require.Zero(t, gone.code)
 	require.Zero(t, run(t, "unjoin", "byname", "--context", "one", "--yes").code)
 	require.Contains(t, run(t, "unjoin", "byname", "--context", "one", "--yes").out, "unchanged")

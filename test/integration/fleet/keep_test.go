@@ -23,11 +23,11 @@ func deploy(t *testing.T) {
 	t.Helper()
 	for i := range inherited {
 		body := strings.ReplaceAll(configMap, "greeting", fmt.Sprintf("greeting%d", i))
-		sent := runWith(t, body, "work", "apply", fmt.Sprintf("web%d", i), "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
+		sent := runWith(t, body, "work", "apply", fmt.Sprintf("web%d", i), "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m")
 		require.Zero(t, sent.code)
 	}
 	body := strings.ReplaceAll(configMap, "greeting", "greeting-of-a-set")
-	sent := runWith(t, body, "work", "apply", "shared", "-f", "-", "--placement", "default/everywhere", "--context", "hub", "--wait", "--timeout", "60s")
+	sent := runWith(t, body, "work", "apply", "shared", "-f", "-", "--placement", "default/everywhere", "--context", "hub", "--wait", "--timeout", "5m")
 	require.Zero(t, sent.code)
 }
 
@@ -65,8 +65,8 @@ func TestLeavingLeavesWhatRuns(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m"}
 	require.Zero(t, run(t, join...).code)
 	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
 	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
@@ -75,25 +75,25 @@ func TestLeavingLeavesWhatRuns(t *testing.T) {
 	before := running(t, spoke)
 	require.Len(t, before, inherited+1)
 
-	removed := run(t, "cluster", "remove", "cluster1", "--context", "hub", "--keep-works", "--yes", "--timeout", "90s")
+	removed := run(t, "cluster", "remove", "cluster1", "--context", "hub", "--keep-works", "--yes", "--timeout", "5m")
 	require.Zero(t, removed.code)
 	require.Contains(t, removed.out, "9 objects of 9 works stay on the cluster: ")
 	stays(t, spoke, before)
 
 	require.Zero(t, run(t, join...).code)
 	deploy(t)
-	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "120s")
+	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "5m")
 	require.Zero(t, cleaned.code)
 	require.Contains(t, cleaned.err, "9 objects of 9 works stay on 1 cluster")
 	require.NotContains(t, cleaned.err, "have not confirmed")
 	stays(t, spoke, before)
 
 	// The same by kubectl: the operator goes in the same order.
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
 	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
 	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
 	require.Zero(t, run(t, append(join, "--rejoin")...).code)
 	deploy(t)
-	typeLine(t, "kubectl delete clustermanager cluster-manager --timeout 60s --context hub")
+	typeLine(t, "kubectl delete clustermanager cluster-manager --timeout 5m --context hub")
 	stays(t, spoke, before)
 }

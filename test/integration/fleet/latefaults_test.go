@@ -55,7 +55,7 @@ func plantLate(t *testing.T, hub *harness.Cluster) *lateFaults {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "all.yaml"), []byte(configMap+hook), 0o600))
 	require.Zero(t, run(t, "addon", "create", "hooked", "-f", folder, "--context", "hub").code)
-	require.Zero(t, run(t, "addon", "enable", "hooked", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, run(t, "addon", "enable", "hooked", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	require.Zero(t, run(t, "addon", "disable", "hooked", "-c", "cluster1", "--context", "hub", "--yes", "--wait=false").code)
 
 	noSpec := map[string]any{"spec": map[string]any{}}

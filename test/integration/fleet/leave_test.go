@@ -23,15 +23,15 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)
 	before := inventory(t, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m"}
 	leave := []string{"unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes"}
 	unjoin := append(slices.Clone(leave), "--timeout")
 
 	require.Zero(t, run(t, join...).code)
 	require.Zero(t, run(t, "accept", "cluster1", "--deny", "--context", "hub").code)
-	require.Zero(t, run(t, "accept", "cluster1", "--wait", "--timeout", "60s", "--context", "hub").code, "it needs no new request")
-	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, run(t, "accept", "cluster1", "--wait", "--timeout", "5m", "--context", "hub").code, "it needs no new request")
+	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	_, err := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management-agent").Patch(t.Context(), "klusterlet-agent",
 		types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
@@ -62,7 +62,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	asBefore(t, spoke, before, "customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io")
 	require.Contains(t, run(t, append(unjoin, "60s")...).out, "unchanged")
 
-	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s", "-o", "json")
+	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "5m", "-o", "json")
 	require.Zero(t, cleaned.code)
 	require.Contains(t, cleaned.out, `"kept": [`)
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").err, "kubectl delete namespace cluster1 --context hub")

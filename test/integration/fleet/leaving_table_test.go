@@ -72,7 +72,7 @@ func awaitRunning(t *testing.T, c *harness.Cluster, want map[string]string) {
 func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 	first := running(t, spoke)
 	require.Len(t, first, inherited+1)
-	require.Zero(t, run(t, "join", "cluster2", "--context", "hub", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "join", "cluster2", "--context", "hub", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	second := map[string]string{}
 	require.Eventually(t, func() bool { second = running(t, hub); return len(second) == 1 }, patience, 100*time.Millisecond)
 	awaitSet(t, hub, "ManifestworkApplied", "True")
@@ -113,9 +113,9 @@ func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 
 	// A cluster that leaves for good takes its objects along, and nobody else's.
 	own := strings.ReplaceAll(configMap, "greeting", "greeting-of-two")
-	require.Zero(t, runWith(t, own, "work", "apply", "two", "-f", "-", "-c", "cluster2", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, own, "work", "apply", "two", "-f", "-", "-c", "cluster2", "--context", "hub", "--wait", "--timeout", "5m").code)
 	require.Len(t, running(t, hub), 2)
-	require.Zero(t, run(t, "unjoin", "cluster2", "--context", "hub", "--hub-context", "hub", "--yes", "--timeout", "90s").code)
+	require.Zero(t, run(t, "unjoin", "cluster2", "--context", "hub", "--hub-context", "hub", "--yes", "--timeout", "5m").code)
 	require.Empty(t, running(t, hub))
 	require.Equal(t, first, running(t, spoke))
 
@@ -141,9 +141,9 @@ func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 	require.NoError(t, err)
 	require.Len(t, records.Items, inherited+1)
 	for _, namespace := range []string{"open-cluster-management-agent", "open-cluster-management-agent-addon"} {
-		typeLine(t, "kubectl wait --for=delete namespace/"+namespace+" --timeout=60s --context spoke")
+		typeLine(t, "kubectl wait --for=delete namespace/"+namespace+" --timeout=5m --context spoke")
 	}
-	refused := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s")
+	refused := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m")
 	require.Equal(t, 6, refused.code, "its lease is fresh, and nothing says that it was the agent of this cluster")
 	_, command, found := strings.Cut(strings.TrimSpace(refused.err), "if that agent was of this cluster and is gone: ")
 	require.True(t, found, refused.err)

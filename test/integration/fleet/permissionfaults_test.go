@@ -22,8 +22,8 @@ func TestPermissionsThatAClusterDoesNotHaveAreNamed(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterPermission=true", "--timeout", "90s").code)
-	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterPermission=true", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	patched(t, hub, clusters, "", "cluster1", `{"spec":{"managedClusterClientConfigs":[{"url":"`+spoke.Config.Host+`"}]}}`)
 	permissions := hub.Dynamic(t).Resource(library.ClusterPermissions).Namespace("cluster1")
 	check := []string{"cluster", "cluster1", "--context", "hub"}

@@ -39,8 +39,8 @@ func TestTheProxyGuide(t *testing.T) {
 	config.AuthInfos["ann"], config.Contexts["ann"] = ann, &clientcmdapi.Context{Cluster: "hub", AuthInfo: "ann"}
 	require.NoError(t, clientcmd.WriteToFile(*config, configOf(t)))
 	r := &reachable{hub: hub, kubectl: binaries.Kubectl, memory: t.TempDir()}
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	require.Zero(t, run(t, "join", "cluster1", "--context", "cluster1", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "cluster1", "--context", "cluster1", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	require.Equal(t, 6, r.runs(t, "", "health", "--context", "hub").code, "the gate is off until somebody turns it on")
 
 	asAddOn(t, hub, spoke)

@@ -26,15 +26,15 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	spoke := harness.FreshWithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
 	kubeconfig(t, hub, spoke)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
-	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
+	require.Zero(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	sent := func(work string, objects ...string) {
 		t.Helper()
 		var body []string
 		for _, name := range objects {
 			body = append(body, strings.ReplaceAll(configMap, "greeting", name))
 		}
-		got := runWith(t, strings.Join(body, "---\n"), "work", "apply", work, "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
+		got := runWith(t, strings.Join(body, "---\n"), "work", "apply", work, "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m")
 		require.Zero(t, got.code)
 	}
 	sent("grows", "greeting-a")

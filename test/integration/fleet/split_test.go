@@ -57,15 +57,15 @@ func TestASplitHub(t *testing.T) {
 	defer s.logs(t)
 
 	start := time.Now()
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", "split", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", "split", "--timeout", "5m").code)
 	t.Logf("measured: ready after %s", time.Since(start))
-	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged", "the layout stays")
+	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").out, "unchanged", "the layout stays")
 	require.Equal(t, []string{
 		"cluster-manager-addon-manager-controller", "cluster-manager-addon-webhook", "cluster-manager-placement-controller",
 		"cluster-manager-registration-controller", "cluster-manager-registration-webhook", "cluster-manager-work-controller",
 		"cluster-manager-work-webhook",
 	}, s.components(t))
-	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "90s").code)
+	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	t.Run("works, placements and add-ons", s.fleet)
 	t.Run("nothing is forbidden to any component", s.rights)
 	s.measure(t)
@@ -77,18 +77,18 @@ func TestASplitHub(t *testing.T) {
 	t.Run("fields of the spec reach every component", s.fields)
 	t.Run("the layout is switched there and back", s.switched)
 	well(t, "--context", "hub")
-	require.Zero(t, run(t, "unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--force", "--timeout", "120s").code)
-	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s").code)
+	require.Zero(t, run(t, "unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--force", "--timeout", "5m").code)
+	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "5m").code)
 	asBefore(t, s.hub, before, "namespaces/c1")
 }
 
 // fleet delivers one of each to the cluster.
 func (s *splitHub) fleet(t *testing.T) {
-	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
 	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
 	set := strings.ReplaceAll(configMap, "greeting", "by-placement")
-	require.Zero(t, runWith(t, set, "work", "apply", "all", "-f", "-", "--placement", "default/everywhere", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, set, "work", "apply", "all", "-f", "-", "--placement", "default/everywhere", "--context", "hub", "--wait", "--timeout", "5m").code)
 	addOn := strings.ReplaceAll(configMap, "greeting", "by-addon")
 	require.Zero(t, runWith(t, addOn, "addon", "create", "greeting", "-f", "-", "--registration", "csr", "--context", "hub").code)
 	require.Zero(t, run(t, "addon", "enable", "greeting", "-c", "c1", "--context", "hub").code)
@@ -325,7 +325,7 @@ func (s *splitHub) switched(t *testing.T) {
 		}
 	}()
 	for _, layout := range []string{"compact", "split"} {
-		require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", layout, "--timeout", "150s").code)
+		require.Zero(t, run(t, "hub", "init", "--context", "hub", "--layout", layout, "--timeout", "5m").code)
 		split := layout == "split"
 		require.Equal(t, split, len(s.components(t)) > 0)
 		var gone map[string]bool
@@ -333,7 +333,7 @@ func (s *splitHub) switched(t *testing.T) {
 			gone = s.goneOfLayout(t)
 			return maps.Equal(gone, map[string]bool{"account": !split, "role": !split, "operator": !split, "policy": !split, "policy of the one process": split})
 		}), "%s: %v", layout, &gone)
-		require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged")
+		require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").out, "unchanged")
 	}
 	cancel()
 	<-watched

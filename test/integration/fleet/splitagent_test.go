@@ -20,7 +20,7 @@ import (
 
 // splitJoin joins cluster c1.
 func splitJoin(more ...string) []string {
-	return append([]string{"join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s"}, more...)
+	return append([]string{"join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "5m"}, more...)
 }
 
 // TestAClusterJoinsWithASplitAgent joins a cluster whose agent an operator runs in Deployments, at once
@@ -32,7 +32,7 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	hub := harness.FreshWithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
 	c1 := harness.FreshWithNode(t, "c1", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, c1)
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").code)
 	before := inventory(t, c1)
 	dry := run(t, splitJoin("--layout", "split", "--dry-run", "-o", "yaml")...)
 	require.Zero(t, dry.code)
@@ -50,13 +50,13 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	require.Contains(t, back.err, "the agent cannot have the compact layout on context c1")
 	require.Contains(t, run(t, "join", "--upgrade", "--context", "c1").out, "unchanged")
 	well(t, "--context", "hub")
-	leave := []string{"unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--timeout", "120s"}
+	leave := []string{"unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--timeout", "5m"}
 	require.Zero(t, run(t, leave...).code)
 	asBefore(t, c1, before)
 
 	require.Zero(t, run(t, splitJoin()...).code)
 	require.Equal(t, []string{"klusterlet-agent"}, agents(t, c1))
-	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	was := stateOf(t, hub, c1)
 	switched := run(t, splitJoin("--layout", "split")...)
 	require.Zero(t, switched.code, switched.err)
@@ -65,7 +65,7 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	require.NotContains(t, inventory(t, c1), "clusterroles/kubectl-ocm:klusterlet", "only an agent that serves itself has these rights")
 	require.Equal(t, was, stateOf(t, hub, c1), "neither the cluster nor its identity nor what works applied has changed")
 	require.Zero(t, runWith(t, strings.ReplaceAll(configMap, "greeting", "second"), "work", "apply", "more", "-f", "-", "-c", "c1",
-		"--context", "hub", "--wait", "--timeout", "60s").code, "the new agent applies works")
+		"--context", "hub", "--wait", "--timeout", "5m").code, "the new agent applies works")
 	require.Contains(t, run(t, splitJoin("--layout", "split")...).out, "unchanged")
 	well(t, "--context", "hub")
 	for _, name := range []string{"web", "more"} {

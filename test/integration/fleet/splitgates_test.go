@@ -52,7 +52,7 @@ func (s *splitHub) imports(t *testing.T) {
 		})
 		made = append(made, u)
 	}
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterImporter=true", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterImporter=true", "--timeout", "5m").code)
 	list, err := s.kube.AppsV1().Deployments(operatorv1.NamespaceHub).List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	for i := range list.Items {
@@ -71,7 +71,7 @@ func (s *splitHub) imports(t *testing.T) {
 		}
 		return nil
 	})
-	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterImporter=false", "--timeout", "90s").code)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterImporter=false", "--timeout", "5m").code)
 	binding, err := s.kube.RbacV1().ClusterRoleBindings().Get(ctx, "cluster-manager-importer", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, binding.Subjects)

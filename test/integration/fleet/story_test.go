@@ -41,24 +41,24 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	before := inventory(t, hub)
 	spokeBefore := inventory(t, spoke)
 
-	ready := run(t, "hub", "init", "--context", "hub", "--timeout", "90s")
+	ready := run(t, "hub", "init", "--context", "hub", "--timeout", "5m")
 	require.Zero(t, ready.code)
 	require.Contains(t, ready.out, "hub/ocm-hub ready on context hub")
-	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").out, "unchanged")
+	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--timeout", "5m").out, "unchanged")
 	status := run(t, "hub", "status", "--context", "hub")
 	require.Zero(t, status.code)
 	require.Contains(t, status.out, "1/1")
 
 	start := time.Now()
-	joined := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--labels", "env=prod", "--timeout", "90s")
+	joined := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--labels", "env=prod", "--timeout", "5m")
 	require.Zero(t, joined.code)
 	require.Contains(t, joined.out, "cluster1 joined hub hub")
 	t.Logf("join to Available: %s", time.Since(start))
-	require.Contains(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").out, "unchanged")
+	require.Contains(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "5m").out, "unchanged")
 	edited(t, spoke)
 	gate := hub.Gate(t)
 	elsewhere := gate.Server
-	repointed := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--hub-apiserver", elsewhere, "--timeout", "90s")
+	repointed := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--hub-apiserver", elsewhere, "--timeout", "5m")
 	require.Zero(t, repointed.code)
 	require.Contains(t, repointed.err, "it uses "+elsewhere+" with the certificate that it has")
 	require.Contains(t, run(t, "accept", "cluster1", "--context", "hub").out, "unchanged")
@@ -85,7 +85,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, listed.out, `"agentVersion": "v`, "the agent reports its version with its first renewal")
 	faults(t, hub, spoke, gate)
 
-	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
+	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "5m")
 	require.Zero(t, applied.code)
 	_, err := spoke.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), "greeting", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -94,12 +94,12 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Equal(t, 6, refused.code, "its works would stay")
 	require.Contains(t, refused.out, "web")
 
-	gone := run(t, "unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout", "120s", "-o", "json")
+	gone := run(t, "unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout", "5m", "-o", "json")
 	require.Zero(t, gone.code)
 	require.True(t, json.Valid([]byte(gone.out)))
 	asBefore(t, spoke, spokeBefore)
 
-	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s").code)
+	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "5m").code)
 	asBefore(t, hub, before, "namespaces/cluster1")
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
 	readme(t, hub, spoke)
@@ -142,7 +142,7 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	}, patience, time.Second)
 	require.Equal(t, 6, run(t, "join", "cluster2", "--context", "spoke", "--hub-context", "hub").code)
 
-	back := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--rejoin", "--timeout", "90s")
+	back := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--rejoin", "--timeout", "5m")
 	require.Zero(t, back.code)
 	u, err := client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func moves(t *testing.T, hub, spoke *harness.Cluster) {
 	var lines [][]string
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "kubectl ocm join ") {
-			lines = append(lines, append(strings.Fields(line)[2:], "--version", "v0.2.0", "--timeout", "60s"))
+			lines = append(lines, append(strings.Fields(line)[2:], "--version", "v0.2.0", "--timeout", "5m"))
 		}
 	}
 	require.Len(t, lines, 2)
@@ -213,8 +213,8 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 	t.Helper()
 	agentSecrets := spoke.Dynamic(t).Resource(secrets).Namespace("open-cluster-management-agent")
 	for _, words := range []string{
-		"accept cluster1 --context hub --wait --timeout 60s",
-		"join cluster1 --context spoke --hub-context hub --accept --timeout 60s --hub-apiserver " + server,
+		"accept cluster1 --context hub --wait --timeout 5m",
+		"join cluster1 --context spoke --hub-context hub --accept --timeout 5m --hub-apiserver " + server,
 	} {
 		require.NoError(t, agentSecrets.Delete(t.Context(), "hub-kubeconfig-secret", metav1.DeleteOptions{}))
 		require.Eventually(

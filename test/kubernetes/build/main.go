@@ -50,7 +50,7 @@ func main() {
 	flag.Parse()
 	err := run(ctx, os.Stdout, *controlPlane)
 	if err == nil && *release != "" {
-		err = publish(os.Stdout, *release)
+		err = publish(ctx, os.Stdout, *release)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

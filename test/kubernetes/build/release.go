@@ -4,6 +4,7 @@ package main
 
 import (
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,9 +19,10 @@ import (
 const checksumsFile = "../playground/supply/checksums.txt"
 
 // publish writes the programs of a control plane into a folder, compressed, under the names under
-// which playgrounds download them. It fails, and says which line is missing, if one is not what the
-// checksums name.
-func publish(out io.Writer, folder string) error {
+// which playgrounds download them. A program that is not what the checksums name is built again: it may
+// have been built by another version of this program. If that does not help, publish fails, and says
+// which line is missing.
+func publish(ctx context.Context, out io.Writer, folder string) error {
 	wanted, versions, err := plan(true)
 	if err != nil {
 		return err
@@ -36,20 +38,24 @@ func publish(out io.Writer, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	platform := runtime.GOOS + "-" + runtime.GOARCH
 	var unknown []string
 	for _, p := range wanted {
-		data, err := os.ReadFile(filepath.Join(dir, p.name))
+		b, err := readBuilt(string(known), dir, p.name)
+		if err == nil && !b.named {
+			fmt.Fprintf(out, "%s is not what the checksums name: building it again\n", p.name)
+			if err = build(ctx, p, versions[kubernetesModule], dir); err == nil {
+				b, err = readBuilt(string(known), dir, p.name)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("publishing %s: %w", p.name, err)
 		}
-		line := lineOf(data, platform+"/"+p.name)
-		if !strings.Contains(string(known), line) {
-			unknown = append(unknown, line)
+		if !b.named {
+			unknown = append(unknown, b.line)
 			continue
 		}
 		file := filepath.Join(folder, p.name+"-"+platform+".gz")
-		if err := compress(file, data); err != nil {
+		if err := compress(file, b.data); err != nil {
 			return fmt.Errorf("publishing %s: %w", p.name, err)
 		}
 		fmt.Fprintln(out, "published", file)
@@ -58,6 +64,22 @@ func publish(out io.Writer, folder string) error {
 		return fmt.Errorf("%s does not name what was built for %s:\n%s", checksumsFile, platform, strings.Join(unknown, ""))
 	}
 	return nil
+}
+
+// platform is that of the programs that are built here.
+const platform = runtime.GOOS + "-" + runtime.GOARCH
+
+// built is a program, with the line that the checksums should have for it, and whether they do.
+type built struct {
+	data  []byte
+	line  string
+	named bool
+}
+
+func readBuilt(known, dir, name string) (built, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	line := lineOf(data, platform+"/"+name)
+	return built{data: data, line: line, named: strings.Contains(known, line)}, err
 }
 
 // lineOf returns the line of the checksums for a program.
