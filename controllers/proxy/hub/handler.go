@@ -18,7 +18,7 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, parsed := parse(r.URL)
 	who, refused := s.authenticate(r)
-	away := s.Leader != nil && !s.Leads()
+	away := s.Leader != nil && !s.leads()
 	if away { // the next request comes by a connection that can be handed on
 		w.Header().Set("Connection", "close")
 	}

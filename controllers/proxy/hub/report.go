@@ -116,7 +116,7 @@ func (r *reporter) run(ctx context.Context) error {
 // reconcile reads the cluster itself: nothing of it is kept but what a tunnel depends on.
 func (r *reporter) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	c, found := r.s.clusters.Get(key)
-	if !found || r.s.Leads == nil || !r.s.Leads() {
+	if !found || !r.s.leads() {
 		return reconcile.Result{}, nil
 	}
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, r.s.Client, clustersResource, "", key.Name)

@@ -175,7 +175,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	s.authorityChanged()
 	l = netutil.LimitListener(l, maxConnections)
 	if s.Leader != nil {
-		l = steer(ctx, &running, steered{Listener: l, leads: s.Leads, leader: s.Leader, log: s.Log})
+		l = steer(ctx, &running, steered{Listener: l, leads: s.leads, leader: s.Leader, log: s.Log})
 	}
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
@@ -213,6 +213,8 @@ func (s *Server) tlsConfig() *tls.Config {
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.TLS.Limit(base.Clone()), nil }
 	return config
 }
+
+func (s *Server) leads() bool { return s.Leads != nil && s.Leads() }
 
 // Refused returns how many tunnels were refused since the server started.
 func (s *Server) Refused() int64 { return s.refused.Load() }

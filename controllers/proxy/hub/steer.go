@@ -4,6 +4,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -12,8 +13,13 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// dialTimeout is how long the replica that leads has to accept a connection.
-const dialTimeout = 3 * time.Second
+const (
+	// dialTimeout is how long the replica that leads has to accept a connection.
+	dialTimeout = 3 * time.Second
+	// acceptPause is the time until the next attempt where no connection can be accepted, for example
+	// because too many files are open.
+	acceptPause = 100 * time.Millisecond
+)
 
 // steered is the listener of a replica of the hub. All tunnels end at the replica that leads, so that
 // one answers every request, whichever the API server happens to ask: the others hand connections on
@@ -29,21 +35,34 @@ type steered struct {
 	failed chan error
 }
 
-// steer starts to accept connections, until ctx is done or the listener fails. Whatever it starts
+// steer starts to accept connections, until ctx is done or the listener is closed. Whatever it starts
 // belongs to running.
 func steer(ctx context.Context, running *sync.WaitGroup, s steered) net.Listener {
 	s.mine, s.failed = make(chan net.Conn), make(chan error, 1)
 	running.Go(func() {
 		for {
 			conn, err := s.Listener.Accept()
-			if err != nil {
+			switch {
+			case err == nil:
+			case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 				s.failed <- err
 				return
+			default:
+				s.log.Error(err, "No connection can be accepted at the moment")
+				pause(ctx, acceptPause)
+				continue
 			}
 			running.Go(func() { s.place(ctx, conn) })
 		}
 	})
 	return &s
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // Accept implements net.Listener.
@@ -64,7 +83,7 @@ func (s *steered) place(ctx context.Context, conn net.Conn) {
 		d := net.Dialer{Timeout: dialTimeout}
 		there, err := d.DialContext(ctx, "tcp", leader)
 		if err == nil {
-			join(ctx, conn, there)
+			relay(ctx, conn, there)
 			return
 		}
 		s.log.V(1).Info("The replica that leads does not answer", "address", leader, "error", err.Error())
@@ -76,9 +95,9 @@ func (s *steered) place(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// join copies between two connections until one of them ends or ctx is done, and closes both. Neither
+// relay copies between two connections until one of them ends or ctx is done, and closes both. Neither
 // side of TLS ends one direction alone.
-func join(ctx context.Context, a, b net.Conn) {
+func relay(ctx context.Context, a, b net.Conn) {
 	end := sync.OnceFunc(func() {
 		_ = a.Close() // what it was for has ended
 		_ = b.Close()

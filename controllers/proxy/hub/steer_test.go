@@ -4,9 +4,11 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -91,4 +93,35 @@ func TestAConnectionThatIsHandedOnEndsWithTheServer(t *testing.T) {
 		_, err := conn.Read(make([]byte, 1))
 		require.Error(t, err)
 	}
+}
+
+// exhausted is a listener that fails once, as where too many files are open.
+type exhausted struct {
+	net.Listener
+	failed bool
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if !l.failed {
+		l.failed = true
+		return nil, syscall.EMFILE
+	}
+	return l.Listener.Accept()
+}
+
+func TestConnectionsAreAcceptedAgainAfterAFailure(t *testing.T) {
+	l := listenLocal(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	here := steer(ctx, &running, steered{
+		Listener: &exhausted{Listener: l}, leads: func() bool { return true }, leader: func() string { return "" }, log: logr.Discard(),
+	})
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	server, err := here.Accept()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(client.Close(), server.Close()))
+	cancel()
+	require.NoError(t, l.Close())
+	running.Wait()
 }
