@@ -60,6 +60,7 @@ func fresh(t testing.TB, name string, list *[]*renewable, images map[string]stri
 		r, err = newRenewable(t.Context(), name, images)
 		require.NoError(t, err)
 	} else {
+		require.NoError(t, r.resume())
 		require.NoError(t, r.use(t.Context(), name, images))
 	}
 	c := r.Cluster
@@ -157,13 +158,18 @@ func (r *renewable) pause() error {
 	return nil
 }
 
-// use gives a cluster that was reset to another test, under a name of that test's choice.
-func (r *renewable) use(ctx context.Context, name string, images map[string]string) error {
+// resume ends a pause.
+func (r *renewable) resume() error {
 	for _, component := range components {
 		if err := r.Playground.Resume(component); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// use gives a cluster that was reset to another test, under a name of that test's choice.
+func (r *renewable) use(ctx context.Context, name string, images map[string]string) error {
 	kubeconfig, err := clientcmd.LoadFromFile(r.Kubeconfig)
 	if err != nil {
 		return err
