@@ -205,7 +205,7 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 .PHONY: test-processes
 test-processes: ## Run only the suites that run our programs as processes
 	@all=$$(go list $(PKG)) || exit 1; all=$$(echo "$$all" | grep -E '/($(PROCESSES))$$') || exit 0; \
-		go test -p 2 -parallel 2 -shuffle=on -timeout 55m $(ARGS) $$all
+		go test -p 3 -parallel 2 -shuffle=on -timeout 55m $(ARGS) $$all
 
 # The longest suite begins first, so that nothing waits for it alone at the end.
 .PHONY: test-others
@@ -215,7 +215,7 @@ test-others: ## Run only the other packages, into bin/test-others.log
 		for dir in $$(echo "$$all" | grep -vE '/($(PROCESSES))$$'); do \
 			if [ "$$dir" = $(CURDIR)/test/integration/work ]; then longest=$$dir; \
 			elif grep -qE '$(CONCURRENT)' "$$dir"/*.go; then raced="$$raced $$dir"; else plain="$$plain $$dir"; fi; done; \
-		run() { GOGC=400 go test -p 2 -shuffle=on -timeout 55m "$$@" || status=1; }; \
+		run() { GOGC=400 go test -p 3 -shuffle=on -timeout 55m "$$@" || status=1; }; \
 		[ -z "$$longest$$raced" ] || $(if $(RACE),CGO_ENABLED=1) run $(RACE) $(ARGS) $$longest $$raced; \
 		[ -z "$$plain" ] || run $(ARGS) $$plain; \
 		exit $$status
