@@ -213,7 +213,8 @@ func (l *Lock) fill(mine bool) {
 	}
 	l.lease.Object["spec"] = spec
 	annotations := l.lease.GetAnnotations()
-	if delete(annotations, annotationAddress); mine && l.Address != "" {
+	delete(annotations, annotationAddress)
+	if mine && l.Address != "" {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}

@@ -88,7 +88,7 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 	})
 	_, err = through.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{})
 	require.True(t, apierrors.IsForbidden(err), "an administrator of the hub is not one there: %v", err)
-	s.testReplicas(t, through)
+	s.testReplicas(t)
 
 	stop()
 	s.awaitReason(t, "c1", metav1.ConditionFalse, connectv1alpha1.ReasonTunnelDisconnected)
@@ -113,30 +113,66 @@ func TestTheGateServesTheAPIAndTakesItAway(t *testing.T) {
 }
 
 // testReplicas: with two processes of the hub every request is answered, whichever of them the API server
-// asks, and again soon after the one that holds the tunnels has died.
-func (s *scene) testReplicas(t *testing.T, through kubernetes.Interface) {
+// asks, and again soon after the lead has moved to the other one, or the leader has died.
+func (s *scene) testReplicas(t *testing.T) {
 	t.Helper()
 	kube := s.person(t, "kubernetes-admin", "system:masters")
 	_, err := kube.AppsV1().Deployments(confighub.Namespace).Patch(t.Context(), confighub.Name, types.MergePatchType,
 		[]byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	s.awaitBehind(t, kube, 2)
-	for range 40 {
-		_, err := through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err, "each process is asked one time of two")
-	}
+	s.awaitAllAnswered(t)
 	s.awaitSupported(t, "")
-	lease, err := kube.CoordinationV1().Leases(confighub.Namespace).Get(t.Context(), "clustermanager-lock", metav1.GetOptions{})
+
+	leader, _, _ := strings.Cut(s.holder(t, kube), "_")
+	pods, err := kube.CoreV1().Pods(confighub.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + confighub.Name})
 	require.NoError(t, err)
-	leader, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	at := int64(0)
-	require.NoError(t, kube.CoreV1().Pods(confighub.Namespace).Delete(t.Context(), leader, metav1.DeleteOptions{GracePeriodSeconds: &at}))
+	require.Len(t, pods.Items, 2)
+	other := pods.Items[0].Name
+	if other == leader {
+		other = pods.Items[1].Name
+	}
+	// A process takes a lease that is held in the name of its own pod, and the leader notices.
+	before := other + "_before"
+	_, err = kube.CoordinationV1().Leases(confighub.Namespace).Patch(t.Context(), "clustermanager-lock", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"holderIdentity":%q}}`, before), metav1.PatchOptions{})
+	require.NoError(t, err)
 	soon(t, func() error {
-		_, err := through.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-		return err
+		if is := s.holder(t, kube); is == before || !strings.HasPrefix(is, other+"_") {
+			return fmt.Errorf("%s leads", is)
+		}
+		return nil
 	})
+	s.awaitAllAnswered(t)
+
+	require.NoError(t, kube.CoreV1().Pods(confighub.Namespace).Delete(t.Context(), other, *metav1.NewDeleteOptions(0)))
+	s.awaitAllAnswered(t)
 	s.awaitBehind(t, kube, 2)
 	s.awaitReason(t, "c1", metav1.ConditionTrue, connectv1alpha1.ReasonTunnelConnected)
+}
+
+// holder returns which process of the hub leads: POD_PROCESS.
+func (s *scene) holder(t *testing.T, kube kubernetes.Interface) string {
+	t.Helper()
+	lease, err := kube.CoordinationV1().Leases(confighub.Namespace).Get(t.Context(), "clustermanager-lock", metav1.GetOptions{})
+	require.NoError(t, err)
+	return *lease.Spec.HolderIdentity
+}
+
+// awaitAllAnswered waits until the cluster answers twenty requests in a row, of which none is repeated:
+// each process of the hub is asked one time of two.
+func (s *scene) awaitAllAnswered(t *testing.T) {
+	t.Helper()
+	config := s.personConfig(t, "kubernetes-admin", "system:masters")
+	soon(t, func() error {
+		for n := range 20 {
+			answer := raw(t, config, http.MethodGet, connectv1alpha1.ServerPath("c1")+"/api/v1/namespaces/default/configmaps", nil)
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("request %d: %s, %s", n+1, answer.Status, answer.Header.Get(connectv1alpha1.HeaderError))
+			}
+		}
+		return nil
+	})
 }
 
 // awaitBehind waits until so many processes are behind the Service of the API.
