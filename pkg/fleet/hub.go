@@ -22,9 +22,13 @@ const (
 // ServerVersion returns the version of the API server. It is the first request to a cluster,
 // so an address that does not answer is reported here.
 func ServerVersion(ctx context.Context, c *Cluster) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, ReachTimeout)
+	first, cancel := context.WithTimeout(ctx, ReachTimeout)
 	defer cancel()
-	raw, err := c.Get(ctx, "/version")
+	raw, err := c.Get(first, "/version")
+	if err != nil && ctx.Err() != nil {
+		// The time of the whole operation is over, or somebody interrupted it.
+		return "", Explain("waiting for "+c.String()+" to answer", c, ctx.Err())
+	}
 	if err != nil {
 		return "", unreachable(c, err)
 	}
@@ -42,8 +46,6 @@ func unreachable(c *Cluster, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return Explain("reading the version of "+c.String(), c, err)
-	case errors.Is(err, context.Canceled):
-		return err
 	case strings.Contains(err.Error(), "x509:"), strings.Contains(err.Error(), "tls:"):
 		return Fail(fmt.Sprintf("the certificate of %s is not trusted", c), err, NameCA.On(c))
 	}

@@ -195,7 +195,7 @@ func (a *adoption) takeOver(ctx context.Context, r *fleet.Run) error {
 		return nil
 	}
 	r.Step("our process")
-	if err := workload.Deployed(ctx, r, c, operatorv1.NamespaceOperator, manager); err != nil {
+	if _, err := workload.Deployed(ctx, r, c, operatorv1.NamespaceOperator, manager); err != nil {
 		return err
 	}
 	r.Done("waits for the other controllers to end")

@@ -246,7 +246,7 @@ func (b *back) await(ctx context.Context) error {
 			continue
 		}
 		b.Step("deployment " + u.GetName())
-		if err := workload.Deployed(ctx, b.Run, b.Hub, u.GetNamespace(), u.GetName()); err != nil {
+		if _, err := workload.Deployed(ctx, b.Run, b.Hub, u.GetNamespace(), u.GetName()); err != nil {
 			return err
 		}
 		b.Done("")

@@ -122,7 +122,7 @@ func (o *StatusOptions) wait(ctx context.Context, r *fleet.Run, hosted string) e
 	w := &InitOptions{Common: o.Common, Hub: o.Hub}
 	r.Step("hub controller")
 	if hosted == "" {
-		if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
+		if _, err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,8 @@ import (
 // and the sets of every hub exist.
 func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 	r.Step("hub controller")
-	if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
+	ready, err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
+	if err != nil {
 		return err
 	}
 	if err := o.waitLayout(ctx, r); err != nil {
@@ -35,7 +36,7 @@ func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 	if err := o.waitApplied(ctx, r); err != nil {
 		return err
 	}
-	r.Done("1/1 ready")
+	r.Done(ready)
 	r.Step("APIs")
 	n, err := o.waitKinds(ctx, r)
 	if err != nil {

@@ -163,7 +163,7 @@ func (j *join) giveBack(ctx context.Context, operator, ours *appsv1.Deployment, 
 		return fleet.Explain("starting deployment "+operator.Namespace+"/"+operator.Name, j.Spoke, err)
 	}
 	if j.Wait {
-		if err := workload.Deployed(ctx, j.Run, j.Spoke, operator.Namespace, operator.Name); err != nil {
+		if _, err := workload.Deployed(ctx, j.Run, j.Spoke, operator.Namespace, operator.Name); err != nil {
 			return err
 		}
 	}

@@ -297,14 +297,14 @@ func (j *join) replaceAlone(ctx context.Context) error {
 		return nil
 	}
 	j.Step("layout changed")
-	if err := workload.Deployed(ctx, j.Run, j.Spoke, operatorv1.NamespaceOperator, member.OperatorDeployment); err != nil {
+	if _, err := workload.Deployed(ctx, j.Run, j.Spoke, operatorv1.NamespaceOperator, member.OperatorDeployment); err != nil {
 		return err
 	}
 	if err := workload.End(ctx, j.Run, j.Spoke, j.alone); err != nil {
 		return err
 	}
 	for _, name := range operatorv1.AgentDeployments(j.Klusterlet, j.Mode) {
-		if err := workload.Deployed(ctx, j.Run, j.Spoke, j.namespace(), name); err != nil {
+		if _, err := workload.Deployed(ctx, j.Run, j.Spoke, j.namespace(), name); err != nil {
 			return err
 		}
 	}

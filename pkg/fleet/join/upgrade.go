@@ -85,7 +85,7 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (UpgradeResult, error) {
 		return result, r.Fail(err)
 	}
 	r.Step("agent")
-	if err := workload.Deployed(ctx, r, o.Spoke, d.Namespace, d.Name); err != nil {
+	if _, err := workload.Deployed(ctx, r, o.Spoke, d.Namespace, d.Name); err != nil {
 		return result, r.Fail(err)
 	}
 	r.Done(o.Version)

@@ -33,7 +33,7 @@ func Discover(ctx context.Context, e Endpoint, token, hash string) (*Discovered,
 	case err != nil && isUntrusted(err):
 		return d, d.fetchCA(ctx, token, hash)
 	case err != nil:
-		return nil, unreachable(e.Server, err)
+		return nil, unreachable(ctx, e.Server, err)
 	case hash == "":
 		d.Hash = Hash(cert)
 		return d, nil
@@ -51,13 +51,20 @@ func isUntrusted(err error) bool {
 	return strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:")
 }
 
-func unreachable(server string, err error) error {
+func unreachable(ctx context.Context, server string, err error) error {
+	if ctx.Err() != nil {
+		// The time of the whole operation is over, or somebody interrupted it.
+		return fleet.Explain("waiting for the hub at "+server+" to answer", nil, ctx.Err())
+	}
 	return fleet.Fail(fmt.Sprintf("the hub at %s cannot be reached", server), err, CheckAddress.With())
 }
 
 // fetchCA reads the CA that the hub publishes.
 func (d *Discovered) fetchCA(ctx context.Context, token, hash string) error {
 	info, err := anonymousInfo(ctx, d.Server, d.ProxyURL, token)
+	if err != nil && ctx.Err() != nil {
+		return unreachable(ctx, d.Server, err)
+	}
 	if err != nil {
 		return fleet.Refuse("the CA of the hub at "+d.Server+" is not known, so the token was not sent", fleet.OneLine(err.Error()), NameHubCA.With())
 	}
@@ -82,7 +89,7 @@ func (d *Discovered) verifyCA(ctx context.Context, hash string) error {
 	case err != nil && isUntrusted(err):
 		return fleet.Refuse("the certificate of the hub at "+d.Server+" is not of the CA", fleet.OneLine(err.Error()), CheckCA.With())
 	case err != nil:
-		return unreachable(d.Server, err)
+		return unreachable(ctx, d.Server, err)
 	}
 	d.Hash = Hash(cert)
 	return nil

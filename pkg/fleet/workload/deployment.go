@@ -58,9 +58,9 @@ func RolledOut(d *appsv1.Deployment) (bool, string) {
 	return !ScaledDown(d) && s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
 }
 
-// Deployed waits until a Deployment has rolled out.
-func Deployed(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, name string) error {
-	err := UnlessHopeless(ctx, r, c, types.NamespacedName{Namespace: namespace, Name: name}, func(ctx context.Context) error {
+// Deployed waits until a Deployment has rolled out, and returns how many pods are ready.
+func Deployed(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, name string) (ready string, err error) {
+	err = UnlessHopeless(ctx, r, c, types.NamespacedName{Namespace: namespace, Name: name}, func(ctx context.Context) error {
 		q := await.Query{Client: c.Client, Resource: fleet.Deployments, Namespace: namespace, Name: name, Clock: r.Given.Clock}
 		return await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
@@ -70,12 +70,13 @@ func Deployed(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, na
 			if err != nil {
 				return false, err
 			}
-			ok, ready := RolledOut(d)
+			var ok bool
+			ok, ready = RolledOut(d)
 			r.Detail(ready)
 			return ok, nil
 		})
 	})
-	return r.TimedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *fleet.Blocker {
+	return ready, r.TimedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *fleet.Blocker {
 		return Blocker(ctx, c, namespace, name)
 	})
 }

@@ -108,7 +108,7 @@ func (s *scene) testPolicy(t *testing.T) {
 	soon(t, func() bool {
 		live, err := api.Get(ctx, hub.ProcessPolicy, metav1.GetOptions{})
 		require.NoError(t, err)
-		return len(live.Spec.Egress) == 1 && len(live.Spec.Egress[0].Ports) == 6
+		return len(live.Spec.Egress) == 2 && len(live.Spec.Egress[0].Ports) == 6 && len(live.Spec.Egress[1].To) == 1
 	}, "it is put back")
 	gate("Disable", hub.Name)
 	soon(t, func() bool { return !related() }, "it is no related resource any more")
