@@ -41,6 +41,8 @@ type Server struct {
 	created  string
 	// busy is how many more writes another writer overtakes.
 	busy int
+	// alive is asked before each change.
+	alive func() bool
 }
 
 type event struct {
@@ -95,6 +97,25 @@ func (s *Server) Changes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.changes)
+}
+
+// Objects returns the stored objects by collection, namespace and name.
+func (s *Server) Objects() map[string]*unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]*unstructured.Unstructured{}
+	for key, u := range s.objects {
+		out[key] = u.DeepCopy()
+	}
+	return out
+}
+
+// WhileAlive asks before each change, except server-side dry runs, whether the process that sent it is
+// alive. That of a dead one is neither made nor answered.
+func (s *Server) WhileAlive(alive func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alive = alive
 }
 
 // Requests returns how many requests were sent so far.
@@ -194,6 +215,9 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !r.dry && !strings.Contains(r.collection, "subjectaccessreviews") && !strings.Contains(r.collection, "selfsubject") {
+		if s.alive != nil && !s.alive() {
+			panic(http.ErrAbortHandler)
+		}
 		s.changes = append(s.changes, q.Method+" "+q.URL.Path)
 	}
 	if q.Method == http.MethodDelete {
