@@ -122,8 +122,8 @@ control-plane: ## Build only the part of Kubernetes that needs no nodes (all tha
 	@go run -C test/kubernetes ./build -control-plane
 
 .PHONY: kubernetes-release
-kubernetes-release: ## Compress the programs of Kubernetes that playgrounds download into dist/kubernetes, if they are what the checksums name
-	@go run -C test/kubernetes ./build -control-plane -release $(abspath $(DIST))/kubernetes
+kubernetes-release: ## Compress the programs of Kubernetes that playgrounds download into dist/kubernetes, if they are what the checksums name (ARCH=arm64: those of another architecture)
+	@go run -C test/kubernetes ./build $(if $(ARCH),-arch $(ARCH)) -control-plane -release $(abspath $(DIST))/kubernetes
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/

@@ -46,7 +46,8 @@ var remedies = map[string]remedy{
 		"kubectl wait --for=delete namespace/NAMESPACE --context HUB, or crd/DEFINITION"},
 	check.CodeHubAuthority: {"reviews of your own rights say that you may not apply what a hub consists of, or let clusters join",
 		"kubectl create clusterrolebinding kubectl-ocm-installer --clusterrole=cluster-admin --user=YOU      as an administrator"},
-	check.CodeHubPublished: {"the certificate that the server shows is not of the CA in kube-public/cluster-info, or not for the address there",
+	check.CodeHubPublished: {"the certificate that the server shows is not of the CA in kube-public/cluster-info, or not for the address there; " +
+		"a warning, if only this machine meets another server there, such as a proxy that replaces certificates",
 		"kubectl delete configmap cluster-info -n kube-public --context HUB, then kubectl ocm hub init --context HUB"},
 	check.CodeHubTokens: {"the token of a cluster that has not asked to join is expired, or a token has no end, or no number of uses that can be read",
 		"kubectl ocm hub token --cluster CLUSTER --context HUB, or kubectl ocm hub token revoke TOKEN --context HUB"},

@@ -37,24 +37,53 @@ func (h *hubCheck) published(ctx context.Context) ([]Finding, error) {
 	case err != nil:
 		return []Finding{failure(CodeHubPublished, "what the hub publishes cannot be read", fleet.OneLine(err.Error()), PublishAnew.On(h.o.Hub))}, nil
 	}
-	server := info.Server
-	_, err = trust.Root(ctx, trust.Endpoint{Server: server, CA: info.CA}, "")
+	return h.judgePublished(ctx, trust.Endpoint{Server: info.Server, CA: info.CA}), nil
+}
+
+func (h *hubCheck) judgePublished(ctx context.Context, at trust.Endpoint) []Finding {
+	refused := refusal(ctx, at)
+	own := at
+	own.Server = h.o.Hub.Server()
+	_, err := trust.Root(ctx, own, "")
+	fits := err == nil
+	if refused == nil {
+		// It is trusted, or meant for the clusters only. The CA can still be compared here.
+		if refused = refusal(ctx, own); refused == nil {
+			return nil // the check of the API server reports one that does not answer
+		}
+		at = own
+	}
+	switch name := (x509.HostnameError{}); {
+	case errors.As(refused, &name) && issued(refused, at.CA):
+		return []Finding{failure(CodeHubPublished, "the certificate of "+at.Server+" is not for that address", fleet.OneLine(name.Error()),
+			PublishAddress.On(h.o.Hub))}
+	case fits:
+		return []Finding{warning(CodeHubPublished, "from this machine another server answers at "+at.Server,
+			"its certificate is of "+refused.UnverifiedCertificates[0].Issuer.String()+", not of the CA of the hub",
+			fleet.Advice("have proxies that replace certificates let it pass; an agent that meets the same server does not join"))}
+	}
+	return []Finding{failure(CodeHubPublished, "the CA that the hub publishes did not issue the certificate of "+at.Server, fleet.OneLine(refused.Err.Error()),
+		PublishAnew.On(h.o.Hub))}
+}
+
+// refusal returns why the certificate of a server is not trusted; nil if it is, or nobody answers.
+func refusal(ctx context.Context, at trust.Endpoint) *tls.CertificateVerificationError {
 	var refused *tls.CertificateVerificationError
-	if err != nil && !errors.As(err, &refused) {
-		// The address may be meant for the clusters only. The CA can still be compared here.
-		server = h.o.Hub.Server()
-		_, err = trust.Root(ctx, trust.Endpoint{Server: server, CA: info.CA}, "")
+	if _, err := trust.Root(ctx, at, ""); errors.As(err, &refused) && len(refused.UnverifiedCertificates) > 0 {
+		return refused
 	}
-	if err == nil || !errors.As(err, &refused) {
-		return nil, nil // the check of the API server reports one that does not answer
+	return nil
+}
+
+// issued reports whether a refused certificate is of the CA, whatever names it has.
+func issued(refused *tls.CertificateVerificationError, ca []byte) bool {
+	o := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool()}
+	o.Roots.AppendCertsFromPEM(ca)
+	for _, c := range refused.UnverifiedCertificates[1:] {
+		o.Intermediates.AddCert(c)
 	}
-	var name x509.HostnameError
-	if errors.As(err, &name) {
-		return []Finding{failure(CodeHubPublished, "the certificate of "+server+" is not for that address", fleet.OneLine(name.Error()),
-			PublishAddress.On(h.o.Hub))}, nil
-	}
-	return []Finding{failure(CodeHubPublished, "the CA that the hub publishes did not issue the certificate of "+server, fleet.OneLine(refused.Err.Error()),
-		PublishAnew.On(h.o.Hub))}, nil
+	_, err := refused.UnverifiedCertificates[0].Verify(o)
+	return err == nil
 }
 
 // tokens reports join tokens that a cluster waits for in vain, and those that are valid for ever.

@@ -42,15 +42,29 @@ var programs = []program{
 	{"kube-proxy", kubernetesModule + "/cmd/kube-proxy", kubernetesModule, ".", true},
 }
 
+// job is what to build, for one architecture.
+type job struct {
+	arch   string
+	wanted []program
+	// versions are those that the two go.mod files pin, by module.
+	versions map[string]string
+	// dir is the folder with the programs.
+	dir string
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	arch := flag.String("arch", runtime.GOARCH, "the architecture of the programs, as Go names it")
 	controlPlane := flag.Bool("control-plane", false, "build only what a cluster without nodes needs")
 	release := flag.String("release", "", "compress what was built of a control plane into this folder, if it is what the checksums name")
 	flag.Parse()
-	err := run(ctx, os.Stdout, *controlPlane)
+	j, err := newJob(*arch, *controlPlane)
+	if err == nil {
+		err = j.run(ctx, os.Stdout)
+	}
 	if err == nil && *release != "" {
-		err = publish(ctx, os.Stdout, *release)
+		err = j.publish(ctx, os.Stdout, *release)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -58,67 +72,63 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, controlPlane bool) error {
-	wanted, versions, err := plan(controlPlane)
-	if err != nil {
-		return err
+func newJob(arch string, controlPlane bool) (job, error) {
+	j := job{arch: arch, versions: map[string]string{}}
+	var err error
+	for _, p := range programs {
+		if controlPlane && p.node {
+			continue
+		}
+		j.wanted = append(j.wanted, p)
+		if j.versions[p.module] == "" {
+			if j.versions[p.module], err = pinned(filepath.Join(p.dir, "go.mod"), p.module); err != nil {
+				return j, err
+			}
+		}
 	}
-	version := versions[kubernetesModule]
-	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" && given(ctx, dir, version, wanted) {
+	j.dir, err = j.cacheDir()
+	return j, err
+}
+
+// platform is that of the programs.
+func (j job) platform() string { return runtime.GOOS + "-" + j.arch }
+
+// run builds what is not there.
+func (j job) run(ctx context.Context, out io.Writer) error {
+	version := j.versions[kubernetesModule]
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" && j.arch == runtime.GOARCH && given(ctx, dir, version, j.wanted) {
 		fmt.Fprintf(out, "Kubernetes %s: using KUBEBUILDER_ASSETS %s\n", version, dir)
 		return nil
 	}
-	dir, err := cacheDir(version)
-	if err != nil {
-		return err
-	}
-	if len(missing(dir, wanted, versions)) == 0 {
-		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, dir)
+	if len(missing(j.dir, j.wanted, j.versions)) == 0 {
+		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, j.dir)
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(j.dir, 0o755); err != nil {
 		return err
 	}
-	unlock, err := lock(out, dir+".lock")
+	unlock, err := lock(out, j.dir+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	// Another builder may have built it in the meantime.
-	left := missing(dir, wanted, versions)
+	left := missing(j.dir, j.wanted, j.versions)
 	if len(left) == 0 {
-		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, dir)
+		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, j.dir)
 		return nil
 	}
-	fmt.Fprintf(out, "Kubernetes %s: building %d programs for %s/%s into %s (some minutes, once)\n",
-		version, len(left), runtime.GOOS, runtime.GOARCH, dir)
+	fmt.Fprintf(out, "Kubernetes %s: building %d programs for %s into %s (some minutes, once)\n", version, len(left), j.platform(), j.dir)
 	for i, p := range left {
 		fmt.Fprintf(out, "[%d/%d] %-24s", i+1, len(left), p.name)
 		began := time.Now()
-		if err := build(ctx, p, version, dir); err != nil {
+		if err := j.build(ctx, p); err != nil {
 			fmt.Fprintln(out, " failed")
 			return err
 		}
 		fmt.Fprintf(out, " %s\n", time.Since(began).Round(time.Second))
 	}
 	return nil
-}
-
-// plan is what to build, and the versions that the two go.mod files pin.
-func plan(controlPlane bool) (wanted []program, versions map[string]string, err error) {
-	versions = map[string]string{}
-	for _, p := range programs {
-		if controlPlane && p.node {
-			continue
-		}
-		wanted = append(wanted, p)
-		if versions[p.module] == "" {
-			if versions[p.module], err = pinned(filepath.Join(p.dir, "go.mod"), p.module); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	return wanted, versions, nil
 }
 
 // pinned reads the version of a module from the require line of a go.mod file.
@@ -136,33 +146,33 @@ func pinned(file, module string) (string, error) {
 	return "", fmt.Errorf("reading %s: it does not require %s", file, module)
 }
 
-func cacheDir(version string) (string, error) {
-	if dir := os.Getenv("OCM_KUBERNETES_CACHE"); dir != "" {
+func (j job) cacheDir() (string, error) {
+	if dir := os.Getenv("OCM_KUBERNETES_CACHE"); dir != "" && j.arch == runtime.GOARCH {
 		return filepath.Abs(dir)
 	}
 	root, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(root, "kubectl-ocm", "kubernetes", version+"-"+runtime.GOOS+"-"+runtime.GOARCH), nil
+	return filepath.Join(root, "kubectl-ocm", "kubernetes", j.versions[kubernetesModule]+"-"+j.platform()), nil
 }
 
 // build builds one program next to its final path and moves it there.
-func build(ctx context.Context, p program, version, dir string) error {
-	beside := filepath.Join(dir+".tmp", p.name)
-	if err := os.RemoveAll(dir + ".tmp"); err != nil {
+func (j job) build(ctx context.Context, p program) error {
+	beside := filepath.Join(j.dir+".tmp", p.name)
+	if err := os.RemoveAll(j.dir + ".tmp"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir + ".tmp")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp(version), "-o", beside, p.path)
+	defer os.RemoveAll(j.dir + ".tmp")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp(j.versions[kubernetesModule]), "-o", beside, p.path)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS="+runtime.GOOS, "GOARCH="+j.arch,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off") // whoever builds them gets the same programs
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", p.name, errors.Join(ctx.Err(), err), text)
 	}
-	return os.Rename(beside, filepath.Join(dir, p.name))
+	return os.Rename(beside, filepath.Join(j.dir, p.name))
 }
 
 // stamp makes the programs report their version instead of v0.0.0-master.

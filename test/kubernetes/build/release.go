@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -22,15 +21,7 @@ const checksumsFile = "../playground/supply/checksums.txt"
 // which playgrounds download them. A program that is not what the checksums name is built again: it may
 // have been built by another version of this program. If that does not help, publish fails, and says
 // which line is missing.
-func publish(ctx context.Context, out io.Writer, folder string) error {
-	wanted, versions, err := plan(true)
-	if err != nil {
-		return err
-	}
-	dir, err := cacheDir(versions[kubernetesModule])
-	if err != nil {
-		return err
-	}
+func (j job) publish(ctx context.Context, out io.Writer, folder string) error {
 	known, err := os.ReadFile(checksumsFile)
 	if err != nil {
 		return fmt.Errorf("reading the checksums: %w", err)
@@ -39,12 +30,15 @@ func publish(ctx context.Context, out io.Writer, folder string) error {
 		return err
 	}
 	var unknown []string
-	for _, p := range wanted {
-		b, err := readBuilt(string(known), dir, p.name)
+	for _, p := range j.wanted {
+		if p.node {
+			continue
+		}
+		b, err := j.readBuilt(string(known), p.name)
 		if err == nil && !b.named {
 			fmt.Fprintf(out, "%s is not what the checksums name: building it again\n", p.name)
-			if err = build(ctx, p, versions[kubernetesModule], dir); err == nil {
-				b, err = readBuilt(string(known), dir, p.name)
+			if err = j.build(ctx, p); err == nil {
+				b, err = j.readBuilt(string(known), p.name)
 			}
 		}
 		if err != nil {
@@ -54,20 +48,17 @@ func publish(ctx context.Context, out io.Writer, folder string) error {
 			unknown = append(unknown, b.line)
 			continue
 		}
-		file := filepath.Join(folder, p.name+"-"+platform+".gz")
+		file := filepath.Join(folder, p.name+"-"+j.platform()+".gz")
 		if err := compress(file, b.data); err != nil {
 			return fmt.Errorf("publishing %s: %w", p.name, err)
 		}
 		fmt.Fprintln(out, "published", file)
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("%s does not name what was built for %s:\n%s", checksumsFile, platform, strings.Join(unknown, ""))
+		return fmt.Errorf("%s does not name what was built for %s:\n%s", checksumsFile, j.platform(), strings.Join(unknown, ""))
 	}
 	return nil
 }
-
-// platform is that of the programs that are built here.
-const platform = runtime.GOOS + "-" + runtime.GOARCH
 
 // built is a program, with the line that the checksums should have for it, and whether they do.
 type built struct {
@@ -76,9 +67,9 @@ type built struct {
 	named bool
 }
 
-func readBuilt(known, dir, name string) (built, error) {
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	line := lineOf(data, platform+"/"+name)
+func (j job) readBuilt(known, name string) (built, error) {
+	data, err := os.ReadFile(filepath.Join(j.dir, name))
+	line := lineOf(data, j.platform()+"/"+name)
 	return built{data: data, line: line, named: strings.Contains(known, line)}, err
 }
 
