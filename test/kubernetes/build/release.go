@@ -35,7 +35,7 @@ func (j job) publish(ctx context.Context, out io.Writer, folder string) error {
 			continue
 		}
 		b, err := j.readBuilt(string(known), p.name)
-		if err == nil && !b.named {
+		if err == nil && !b.named && strings.Contains(string(known), " "+j.platform()+"/"+p.name+"\n") {
 			fmt.Fprintf(out, "%s is not what the checksums name: building it again\n", p.name)
 			if err = j.build(ctx, p); err == nil {
 				b, err = j.readBuilt(string(known), p.name)
