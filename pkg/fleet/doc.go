@@ -5,7 +5,7 @@
 // changes it made, and errors that a user can act on. The jobs are the packages below: hub,
 // join, accept, unjoin, cluster, clusterset, placement, work, trace, addon, token and check.
 // They build on smaller packages with one topic each: write, manifest, naming, trust, request,
-// member, workload and gate. Package teardown removes what was installed; the processes use it
+// member, workload, retire and gate. Package teardown removes what was installed; the processes use it
 // too. No package imports in the other direction.
 //
 // Every job is a function with an options struct, a typed result and progress reported by a

@@ -91,6 +91,9 @@ func New(f *options.Factory) *cobra.Command {
 		With --mode hosted, the agent runs on the cluster of --context and manages the one to which
 		--managed-cluster-kubeconfig leads. An operator is installed there unless there is one.
 
+		With --layout, an agent on its own cluster changes its layout in place: its certificate and what
+		works applied stay.
+
 		With --upgrade, the agent that the cluster has moves to the release of this program, or of
 		--version, and keeps everything else. With --back-out, a cluster that --adopt took over goes back
 		to the operator that ran its agent before. Both need neither the hub nor NAME.`),

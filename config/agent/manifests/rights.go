@@ -49,10 +49,14 @@ func ProxyBinding(klusterlet string) string {
 	return "kubectl-ocm:" + klusterlet + "-registration:proxy"
 }
 
-// OptionalRights returns the names of the roles and bindings that an agent has only if it is asked for:
-// Proxy, and without Narrow.
+// MetricsBinding returns the name of the binding with which the processes that an operator runs for the
+// agent of a Klusterlet ask who reads their metrics.
+func MetricsBinding(klusterlet string) string { return "kubectl-ocm:" + klusterlet + ":metrics" }
+
+// OptionalRights returns the names of the roles and bindings that an agent which is a process of its own
+// has only if it is asked for, Proxy and without Narrow, or had while an operator ran it.
 func OptionalRights(klusterlet string) []string {
-	return []string{ProxyBinding(klusterlet), Agent{Klusterlet: klusterlet}.named(adminBinding)}
+	return []string{ProxyBinding(klusterlet), Agent{Klusterlet: klusterlet}.named(adminBinding), MetricsBinding(klusterlet)}
 }
 
 // account returns the ServiceAccount to which a binding of the manifests belongs.

@@ -265,7 +265,7 @@ func rights(k *operatorv1.Klusterlet, namespace string, apart bool) ([]*unstruct
 			if u.GetKind() == "ClusterRole" {
 				continue
 			}
-			u.SetName(metricsRights(k.Name))
+			u.SetName(manifests.MetricsBinding(k.Name))
 			_ = unstructured.SetNestedField(u.Object, "system:auth-delegator", "roleRef", "name") // roleRef is a map
 			if apart {
 				addSubject(u, manifests.RegistrationAccount(k.Name))
@@ -304,10 +304,6 @@ func dropPolicies(u *unstructured.Unstructured) {
 		return reflect.DeepEqual(r["apiGroups"], []any{shared.PoliciesResource.Group})
 	})
 }
-
-// metricsRights is the name of the binding with which the processes of an agent ask who reads their
-// metrics.
-func metricsRights(klusterlet string) string { return aloneRights(klusterlet) + ":metrics" }
 
 // aloneRights is the name of the role, and of its binding, that only an agent has which serves its
 // Klusterlet itself. Earlier releases gave the binding for metrics this name, too.

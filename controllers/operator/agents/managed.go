@@ -203,7 +203,7 @@ func ofManaged(objects []*unstructured.Unstructured, managed bool) []*unstructur
 	var out []*unstructured.Unstructured
 	for _, u := range objects {
 		there := u.GetNamespace() == operatorv1.NamespaceAgentAddOn ||
-			strings.HasPrefix(u.GetKind(), "ClusterRole") && u.GetName() != metricsRights(u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
+			strings.HasPrefix(u.GetKind(), "ClusterRole") && u.GetName() != manifests.MetricsBinding(u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
 		if u.GetKind() == "ServiceAccount" || there == managed {
 			out = append(out, u)
 		}

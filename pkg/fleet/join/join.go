@@ -35,8 +35,8 @@ type Options struct {
 	// there, unless an operator of ours serves Klusterlets on it, which then runs the agent.
 	Mode operatorv1.InstallMode
 	// Layout is LayoutSplit for an agent that an operator runs in Deployments, or LayoutCompact for
-	// one that is a process of its own. Empty keeps what there is, and is compact at first. Only the
-	// way from compact to split is taken in place.
+	// one that is a process of its own. Empty keeps what there is, and is compact at first. Both ways
+	// are taken in place.
 	Layout string
 	// ManagedKubeconfig leads to the cluster that joins with a hosted agent, with the rights of an
 	// administrator. The operator keeps it; the agent gets tokens of its own.
@@ -127,6 +127,11 @@ type join struct {
 	// alone is the Deployment of an agent that is a process of its own; nil without one. It is only
 	// read where an operator runs agents, or is to.
 	alone *appsv1.Deployment
+	// served are the Deployments in which an operator runs an agent that is to be a process of its own;
+	// stopped is set once they are gone, and idle is the namespace of an operator that is then to go.
+	served  []*appsv1.Deployment
+	stopped bool
+	idle    *unstructured.Unstructured
 	// agent is how the agent will connect.
 	agent trust.Endpoint
 	// bootstrap is the content of the bootstrap secret; nil keeps the current one.
@@ -168,7 +173,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return j.result, err
 	}
 	for _, phase := range []func(context.Context) error{
-		j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.install, j.plan, j.replaceAlone, j.register,
+		j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.stopOthers, j.stopServed, j.install, j.plan, j.replaceAlone, j.leaveOperator, j.register,
 	} {
 		if err := phase(ctx); err != nil {
 			return j.result, r.Fail(err)
@@ -326,13 +331,13 @@ func (j *join) credentials(ctx context.Context) error {
 	return err
 }
 
+// image returns the image of the agent.
+func (j *join) image() string { return cmp.Or(j.Image, "ghcr.io/kubectl-ocm/ocm-agent:"+j.Version) }
+
 // install applies the agent's objects.
 func (j *join) install(ctx context.Context) error {
 	j.Step("agent installed")
-	image := j.Image
-	if image == "" {
-		image = "ghcr.io/kubectl-ocm/ocm-agent:" + j.Version
-	}
+	image := j.image()
 	objects, err := j.objects(image)
 	if err != nil {
 		return err
@@ -377,7 +382,7 @@ func (j *join) keepOwners(ctx context.Context, objects []*unstructured.Unstructu
 		if u.GetName() != operatorv1.NamespaceAgentAddOn && u.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
-		if j.operator != nil && u.GetName() == fleet.Klusterlets.GroupResource().String() {
+		if j.operator != nil && j.idle == nil && u.GetName() == fleet.Klusterlets.GroupResource().String() {
 			u.SetLabels(nil) // the operator needs it, whoever leaves
 			continue
 		}

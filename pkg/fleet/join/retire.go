@@ -11,13 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent/manifests"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
+// operatorManager is the field manager with which an operator of ours applies what an agent needs.
+const operatorManager = "ocm.operator.agents"
+
 // removeOldRoles removes roles and bindings of an earlier installation of the agent: those of earlier
-// releases, whose names charts of others use, and those that it is no longer asked to have. They have
-// its label, and this program wrote them. Bindings go first.
+// releases, whose names charts of others use, and those that it is no longer asked to have, or had while
+// an operator ran it. They have its label, and this program or such an operator wrote them. Bindings go
+// first, and the account of a registration apart goes last.
 func (j *join) removeOldRoles(ctx context.Context, applied []*unstructured.Unstructured) error {
 	old := j.oldRoles(applied)
 	if j.Reads() || j.before == nil || len(old) == 0 {
@@ -30,14 +35,16 @@ func (j *join) removeOldRoles(ctx context.Context, applied []*unstructured.Unstr
 		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: namespace, Labels: label},
 		{Resource: fleet.RoleBindings, Namespace: addOns, Labels: label},
 		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: namespace, Labels: label},
-		{Resource: fleet.Roles, Namespace: addOns, Labels: label},
+		{Resource: fleet.Roles, Namespace: addOns, Labels: label}, {Resource: fleet.ServiceAccounts, Namespace: namespace, Labels: label},
 	} {
 		items, err := fleet.ListAll(ctx, j.Spoke, q)
 		if err != nil {
 			return fleet.Explain("listing "+q.Resource.Resource, j.Spoke, err)
 		}
 		for i := range items {
-			written := slices.ContainsFunc(items[i].GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fleet.FieldManager })
+			written := slices.ContainsFunc(items[i].GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+				return f.Manager == fleet.FieldManager || f.Manager == operatorManager
+			})
 			if !written || !slices.Contains(old, items[i].GetName()) {
 				continue
 			}
@@ -49,7 +56,7 @@ func (j *join) removeOldRoles(ctx context.Context, applied []*unstructured.Unstr
 	return nil
 }
 
-// oldRoles returns the names of roles and bindings that an earlier installation may have left; where an
+// oldRoles returns the names of roles, bindings and accounts that an earlier installation may have left; where an
 // operator runs the agent, it looks after them.
 func (j *join) oldRoles(applied []*unstructured.Unstructured) []string {
 	var old []string
@@ -59,7 +66,7 @@ func (j *join) oldRoles(applied []*unstructured.Unstructured) []string {
 	if j.isServed() {
 		return old
 	}
-	for _, name := range agent.OptionalRights(j.Klusterlet) {
+	for _, name := range append(agent.OptionalRights(j.Klusterlet), manifests.RegistrationAccount(j.Klusterlet)) {
 		if !slices.ContainsFunc(applied, func(u *unstructured.Unstructured) bool { return u.GetName() == name }) {
 			old = append(old, name)
 		}

@@ -15,6 +15,7 @@ import (
 
 func TestRightsThatAreNotAskedForAreRemoved(t *testing.T) {
 	const tunnel, admin = "kubectl-ocm:k-registration:proxy", "kubectl-ocm:k-work:execution-admin"
+	const metrics, account = "kubectl-ocm:k:metrics", "k-registration-sa"
 	old := func(narrow, proxy bool, operator *appsv1.Deployment) []string {
 		o := agent.Options{Image: "i", Klusterlet: "k", ClusterName: "c", Namespace: "open-cluster-management-k", NarrowRights: narrow}
 		if proxy {
@@ -26,9 +27,9 @@ func TestRightsThatAreNotAskedForAreRemoved(t *testing.T) {
 		require.NoError(t, err)
 		return (&join{Options: &Options{Klusterlet: "k"}, operator: operator}).oldRoles(applied)
 	}
-	require.Equal(t, []string{tunnel}, old(false, false, nil))
-	require.Equal(t, []string{tunnel, admin}, old(true, false, nil))
-	require.Empty(t, old(false, true, nil))
+	require.Equal(t, []string{tunnel, metrics, account}, old(false, false, nil))
+	require.Equal(t, []string{tunnel, admin, metrics, account}, old(true, false, nil))
+	require.Equal(t, []string{metrics, account}, old(false, true, nil), "only an operator gives these")
 	require.Empty(t, old(true, false, &appsv1.Deployment{}), "an operator looks after them")
 	of := (&join{Options: &Options{Klusterlet: operatorv1.DefaultKlusterletName}}).oldRoles(nil)
 	require.Subset(t, of, agent.FormerRights())

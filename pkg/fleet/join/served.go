@@ -121,7 +121,7 @@ func (o *Options) checkLayout() error {
 }
 
 // checkServed decides whether an operator of ours runs the agent: always that of a hosted one, and
-// one on the cluster itself unless the agent is a process of its own already and stays one.
+// one on the cluster itself unless the agent is a process of its own, or is to be one.
 func (j *join) checkServed(ctx context.Context) error {
 	found, err := member.Operator(ctx, j.Spoke)
 	if err != nil {
@@ -130,10 +130,11 @@ func (j *join) checkServed(ctx context.Context) error {
 	if found != nil && member.RunsOurs(found) == "operator" {
 		j.operator = found
 	}
-	if !j.Mode.IsHosted() && (j.operator != nil || j.Layout == LayoutSplit) {
-		if j.alone, err = j.readAlone(ctx); err != nil {
-			return err
-		}
+	if err := j.readProcesses(ctx); err != nil {
+		return err
+	}
+	if err := j.checkPlace(); err != nil {
+		return err
 	}
 	if j.operator == nil || !j.isServed() {
 		return nil
@@ -142,14 +143,28 @@ func (j *join) checkServed(ctx context.Context) error {
 	case j.NarrowRights:
 		return fleet.Refuse("the agent cannot have narrow rights on "+j.Spoke.String(), "the operator there runs it, with the usual rights",
 			fleet.Advice("leave that out, or remove the operator"))
-	case j.Layout == LayoutCompact:
-		return fleet.Refuse("the agent cannot have the compact layout on "+j.Spoke.String(), "the operator there runs it",
-			fleet.Advice("leave the layout out, or remove the operator"))
 	case workload.ScaledDown(j.operator):
 		return fleet.Refuse("the operator on "+j.Spoke.String()+" does not run", "deployment "+j.operator.Namespace+"/"+j.operator.Name+" is scaled to 0",
 			workload.ScaleUp.On(j.Spoke, "namespace", j.operator.Namespace, "name", j.operator.Name))
 	}
 	return nil
+}
+
+// readProcesses reads in which ways of ours the agent runs on the cluster that it manages. It runs in
+// both where a change of the layout was interrupted.
+func (j *join) readProcesses(ctx context.Context) (err error) {
+	if j.Mode.IsHosted() {
+		return nil
+	}
+	if j.operator != nil || j.Layout == LayoutSplit {
+		if j.alone, err = j.readAlone(ctx); err != nil {
+			return err
+		}
+	}
+	if !j.isServed() {
+		j.served, err = j.readServed(ctx)
+	}
+	return err
 }
 
 // readAlone returns the Deployment of an agent that is a process of its own; nil without one.
@@ -169,7 +184,7 @@ func (j *join) readAlone(ctx context.Context) (*appsv1.Deployment, error) {
 
 // isServed reports whether an operator of ours runs the agent, or is to.
 func (j *join) isServed() bool {
-	return j.Mode.IsHosted() || j.Layout == LayoutSplit || (j.operator != nil && j.alone == nil)
+	return j.Mode.IsHosted() || j.Layout == LayoutSplit || (j.operator != nil && j.alone == nil && j.Layout != LayoutCompact)
 }
 
 // checkMode refuses to move the agent of a Klusterlet to another cluster.

@@ -37,7 +37,7 @@ func (j *join) checkSpoke(ctx context.Context) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		j.checkServed, j.checkLeaving, j.checkElsewhere, j.checkBeside, j.checkOthers, j.checkMode, j.checkNamespaces,
+		j.checkServed, j.checkLeaving, j.checkElsewhere, j.checkBeside, j.checkIdle, j.checkOthers, j.checkMode, j.checkNamespaces,
 	} {
 		if err := check(ctx); err != nil {
 			return err

@@ -77,7 +77,7 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (UpgradeResult, error) {
 	r.Done(result.From)
 	if j.operator != nil {
 		err = j.upgradeOperator(ctx)
-	} else {
+	} else if err = j.stopServed(ctx); err == nil {
 		err = j.install(ctx)
 	}
 	result.Items, result.Action = j.result.Items, cmp.Or(j.result.Action, fleet.Unchanged)

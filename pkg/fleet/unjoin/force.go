@@ -151,7 +151,7 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
 		return stays(": it was not made for the cluster")
 	}
-	foreign, err := foreignObjects(ctx, u.Hub, u.Name, func(o *unstructured.Unstructured) bool {
+	foreign, err := fleet.Foreign(ctx, u.Hub, u.Name, func(o *unstructured.Unstructured) bool {
 		return o.GetLabels()[clusterv1.LabelClusterName] == u.Name
 	})
 	if err != nil {
@@ -170,35 +170,4 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 		return len(items) == 0 || items[0].GetUID() != ns.GetUID(), nil
 	})
 	return u.TimedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *fleet.Blocker { return nil })
-}
-
-// foreignObjects returns what a namespace holds, of any kind, besides our objects and those that
-// Kubernetes creates in every namespace.
-func foreignObjects(ctx context.Context, c *fleet.Cluster, namespace string, isOurs func(*unstructured.Unstructured) bool) ([]string, error) {
-	kinds, err := c.Namespaced(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, resource := range kinds {
-		if resource.Resource == "events" {
-			continue
-		}
-		items, err := fleet.ListAll(ctx, c, fleet.Query{Resource: resource, Namespace: namespace})
-		if apierrors.IsMethodNotSupported(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fleet.Explain("listing "+resource.Resource+" of namespace "+namespace, c, err)
-		}
-		for i := range items {
-			item := &items[i]
-			ours := isOurs(item) || item.GetDeletionTimestamp() != nil
-			standard := (item.GetKind() == "ConfigMap" && item.GetName() == "kube-root-ca.crt") || (item.GetKind() == "ServiceAccount" && item.GetName() == "default")
-			if !ours && !standard {
-				out = append(out, fleet.ObjectName(item))
-			}
-		}
-	}
-	return out, nil
 }

@@ -289,12 +289,18 @@ func otherAdmission(t *testing.T, hub *harness.Cluster, bundle []byte) {
 // contents returns every object of the hub's installation, without what each write changes.
 func contents(t *testing.T, hub *harness.Cluster) map[string]string {
 	t.Helper()
+	return contentsOf(t, hub, hubServices, managers)
+}
+
+// contentsOf does the same for any installation, which consists of the usual kinds and more.
+func contentsOf(t *testing.T, c *harness.Cluster, more ...schema.GroupVersionResource) map[string]string {
+	t.Helper()
 	out := map[string]string{}
-	for _, kind := range []schema.GroupVersionResource{
-		namespaces, definitions, validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds, accounts, hubServices, policies,
-		deployments, configMaps, managers,
-	} {
-		list, err := hub.Dynamic(t).Resource(kind).List(t.Context(), metav1.ListOptions{})
+	for _, kind := range append(more,
+		namespaces, definitions, validatingHooks, mutatingHooks, clusterRoles, clusterRoleBinds, roleKind, roleBinds, accounts, policies, deployments,
+		configMaps,
+	) {
+		list, err := c.Dynamic(t).Resource(kind).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, u := range list.Items {
 			for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"} {

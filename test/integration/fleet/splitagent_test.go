@@ -25,7 +25,8 @@ func splitJoin(more ...string) []string {
 
 // TestAClusterJoinsWithASplitAgent joins a cluster whose agent an operator runs in Deployments, at once
 // and later: what was a process of its own is replaced, and the cluster, its identity and what works
-// applied are as before. When it leaves, nothing is left of either layout.
+// applied are as before; and so they are when it is one process again. When it leaves, nothing is left of
+// either layout.
 func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	t.Parallel()
 	agent := harness.Program(t, "controllers/ocm-agent")
@@ -45,9 +46,6 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	require.Contains(t, run(t, splitJoin("--layout", "split")...).out, "unchanged")
 	require.Contains(t, run(t, splitJoin()...).out, "unchanged", "the layout stays")
 	require.Equal(t, apart, agents(t, c1))
-	back := run(t, splitJoin("--layout", "compact")...)
-	require.Equal(t, 6, back.code)
-	require.Contains(t, back.err, "the agent cannot have the compact layout on context c1")
 	require.Contains(t, run(t, "join", "--upgrade", "--context", "c1").out, "unchanged")
 	well(t, "--context", "hub")
 	leave := []string{"unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes", "--timeout", "5m"}
@@ -56,6 +54,7 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 
 	require.Zero(t, run(t, splitJoin()...).code)
 	require.Equal(t, []string{"klusterlet-agent"}, agents(t, c1))
+	fresh := installation(t, c1)
 	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "c1", "--context", "hub", "--wait", "--timeout", "5m").code)
 	was := stateOf(t, hub, c1)
 	switched := run(t, splitJoin("--layout", "split")...)
@@ -69,6 +68,8 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 		"--context", "hub", "--wait", "--timeout", "5m").code, "the new agent applies works")
 	require.Contains(t, run(t, splitJoin("--layout", "split")...).out, "unchanged")
 	well(t, "--context", "hub")
+	becomesCompact(t, hub, c1, fresh)
+	require.Equal(t, was, stateOf(t, hub, c1))
 	for _, name := range []string{"web", "more"} {
 		require.Zero(t, run(t, "work", "delete", name, "-c", "c1", "--context", "hub", "--yes").code)
 	}
