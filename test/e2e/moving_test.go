@@ -79,8 +79,14 @@ func (m *moving) charts(t *testing.T) {
 // running returns the pods of the application and how often their containers were restarted.
 func (m *moving) running(t *testing.T) string {
 	t.Helper()
+	return podsIn(t, m.on("c1"), "shop")
+}
+
+// podsIn returns the pods of a namespace and how often their containers were restarted.
+func podsIn(t *testing.T, c *nodes.Cluster, namespace string) string {
+	t.Helper()
 	const row = `jsonpath={range .items[*]}{.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`
-	return kubectl(t, m.on("c1"), "-n", "shop", "get", "pods", "-o", row)
+	return kubectl(t, c, "-n", namespace, "get", "pods", "-o", row)
 }
 
 // available runs a chapter in which the cluster must stay available and its pods as they are.
