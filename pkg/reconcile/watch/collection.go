@@ -149,7 +149,7 @@ func (c *collection) WaitSynced(ctx context.Context) error {
 }
 
 // Run keeps the collection current until ctx ends. It retries forever, with client-go's
-// back-off of 0.8 to 60 seconds; Err returns the reason. Only two requests are retried sooner
+// back-off of 0.8 to 60 seconds, which starts anew every two minutes; Err returns the reason. Only two requests are retried sooner
 // when they are forbidden or not found: the first list, because a collection is often read
 // right after the permission was granted, and the first request after the API server was
 // away, because it answers before it has read its roles.

@@ -129,11 +129,11 @@ func log(t testing.TB) logr.Logger {
 func prepare(t testing.TB, hub, spoke *harness.Cluster) {
 	hubCRD, err := crd.Get("manifestworks.work.open-cluster-management.io")
 	require.NoError(t, err)
-	install(t, hub.Dynamic(t), hubCRD)
+	install(t, hub.Dynamic(t), ofALaterVersion(t, hubCRD))
 	spokeCRDs, err := crd.Agent()
 	require.NoError(t, err)
 	for _, c := range spokeCRDs {
-		install(t, spoke.Dynamic(t), c)
+		install(t, spoke.Dynamic(t), ofALaterVersion(t, c))
 	}
 	apply(t, hub.Dynamic(t), clusterRoles, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},"rules":[
 		{"apiGroups":["","events.k8s.io"],"resources":["events"],"verbs":["create","patch","update"]},

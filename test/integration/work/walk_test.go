@@ -3,12 +3,14 @@
 package work
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -348,14 +350,26 @@ func (w *walk) rests() {
 	}, "the agent does not come to rest")
 }
 
+// setOut sets how many walks are taken, and from which seed, unless the command line says so.
+var setOut = sync.OnceValue(func() error {
+	checks := flag.Lookup("rapid.checks")
+	if checks.Value.String() != checks.DefValue {
+		return nil
+	}
+	return errors.Join(checks.Value.Set(walksOfARun), flag.Set("rapid.seed", seedOfARun))
+})
+
 // TestRandomWalksOfAWorkEndAsDeclared takes random walks through the lives of two works that may
 // share objects. A failure prints the walk, as short as it was found, and the seed that repeats
 // it; its file under testdata/rapid is taken again by every later run.
 func TestRandomWalksOfAWorkEndAsDeclared(t *testing.T) {
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		require.NoError(t, checks.Value.Set(walksOfARun))
-		require.NoError(t, flag.Set("rapid.seed", seedOfARun))
-	}
+	takeWalks(t, (*walk).steps)
+}
+
+// takeWalks takes random walks of these steps.
+func takeWalks(t *testing.T, stepsOf func(*walk) map[string]func(*rapid.T)) {
+	t.Helper()
+	require.NoError(t, setOut())
 	t.Parallel()
 	s := newScene(t)
 	s.config.Log, s.config.Grace = logr.Discard(), 300*millisecond
@@ -378,7 +392,7 @@ func TestRandomWalksOfAWorkEndAsDeclared(t *testing.T) {
 			}
 			s.clean()
 		}()
-		actions := w.steps()
+		actions := stepsOf(w)
 		actions[""] = func(*rapid.T) { steps.Add(1) }
 		rt.Repeat(actions)
 		w.sent.Fair()
