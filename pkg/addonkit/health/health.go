@@ -37,15 +37,26 @@ type State struct {
 	Now time.Time
 }
 
+// ModeOf returns where the API says that such a health comes from; empty if that is left as it is.
+func ModeOf(h addonkit.Health) addonv1alpha1.HealthCheckMode {
+	switch h.Mode {
+	case addonkit.HealthLease:
+		return addonv1alpha1.HealthCheckModeLease
+	case addonkit.HealthWork, addonkit.HealthDeployments, addonkit.HealthWorkloads, addonkit.HealthNone:
+		return addonv1alpha1.HealthCheckModeCustomized
+	}
+	return ""
+}
+
 // Set writes the health mode and condition to into, which is a copy that becomes the object
 // of a plan. What health does not decide stays as it is.
 func Set(s State, into *addonv1alpha1.ManagedClusterAddOn) {
-	switch s.Health.Mode {
-	case addonkit.HealthLease:
-		into.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeLease
-	case addonkit.HealthWork, addonkit.HealthDeployments, addonkit.HealthWorkloads, addonkit.HealthNone:
-		into.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
-	default:
+	mode := ModeOf(s.Health)
+	if mode == "" {
+		return
+	}
+	into.Status.HealthCheck.Mode = mode
+	if !isDeployed(s.AddOn) && !isDeployed(into) {
 		return
 	}
 	if c := s.condition(); c != nil {
@@ -54,12 +65,15 @@ func Set(s State, into *addonv1alpha1.ManagedClusterAddOn) {
 	}
 }
 
+// isDeployed reports whether the works of an instance have been answered. That answer and
+// the health which follows from it are one write.
+func isDeployed(a *addonv1alpha1.ManagedClusterAddOn) bool {
+	return apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionManifestApplied) != nil
+}
+
 // condition returns the condition to write, or nil for none.
 func (s State) condition() *metav1.Condition {
 	if s.Health.Mode == addonkit.HealthLease || s.Health.Mode == addonkit.HealthNone || s.lost() {
-		return nil
-	}
-	if apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionManifestApplied) == nil {
 		return nil
 	}
 	if len(s.Manifests) > 0 || len(s.Works) > 0 {

@@ -89,6 +89,19 @@ func said(s State) string {
 
 const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 
+// TestHealthIsSaidWithTheAnswerThatItFollowsFrom: both are in one write.
+func TestHealthIsSaidWithTheAnswerThatItFollowsFrom(t *testing.T) {
+	s := state(t, addonkit.HealthWork)
+	s.Works = []*workv1.ManifestWork{work(yes)}
+	answered := s.AddOn.DeepCopy()
+	s.AddOn.Status.Conditions = nil
+	into := s.AddOn.DeepCopy()
+	Set(s, into)
+	require.Empty(t, into.Status.Conditions)
+	Set(s, answered)
+	require.True(t, apimeta.IsStatusConditionTrue(answered.Status.Conditions, addonv1alpha1.ConditionAvailable))
+}
+
 func TestModes(t *testing.T) {
 	for mode, want := range map[addonkit.HealthMode]string{
 		"":                         "",

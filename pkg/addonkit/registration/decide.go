@@ -46,6 +46,9 @@ type State struct {
 	Namespace string
 	// Permissions are what its agent may do.
 	Permissions []addonkit.Permission
+	// HealthCheck is where its health comes from; "" leaves that as it is. It is written here, first,
+	// so that no agent looks for a lease meanwhile.
+	HealthCheck addonv1alpha1.HealthCheckMode
 	// Fault is the error that the add-on returned instead of these.
 	Fault error
 	// Labels are set on roles and bindings in addition to those of every add-on.
@@ -87,6 +90,9 @@ func Decide(s State) reconcile.Plan {
 	plan.Object = object
 	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
+	}
+	if s.HealthCheck != "" {
+		object.Status.HealthCheck.Mode = s.HealthCheck
 	}
 	switch {
 	case stranger != "":

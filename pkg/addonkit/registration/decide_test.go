@@ -193,6 +193,15 @@ func TestRegistrationsThatContradictEachOther(t *testing.T) {
 	}
 }
 
+// TestTheFirstWriteSaysWhereHealthComesFrom: until then the definition's default holds, a lease.
+func TestTheFirstWriteSaysWhereHealthComesFrom(t *testing.T) {
+	s := state()
+	s.HealthCheck = addonv1alpha1.HealthCheckModeCustomized
+	require.Equal(t, s.HealthCheck, object(t, Decide(s)).Status.HealthCheck.Mode)
+	s.AddOn.Status.HealthCheck.Mode, s.HealthCheck = addonv1alpha1.HealthCheckModeLease, ""
+	require.Equal(t, addonv1alpha1.HealthCheckModeLease, object(t, Decide(s)).Status.HealthCheck.Mode)
+}
+
 // TestCredentialsWaitForTheirPlace: they are not put into the default namespace first
 // and then moved by the configuration.
 func TestCredentialsWaitForTheirPlace(t *testing.T) {

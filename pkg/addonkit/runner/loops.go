@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/health"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -40,6 +41,9 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 		return reconcile.Result{}, nil
 	}
 	s.AddOn, s.Cluster, s.Options = i.AddOn, i.Cluster, addOn.Options()
+	if a, ok := addOn.(addonkit.Healthy); ok {
+		s.HealthCheck = health.ModeOf(a.Health())
+	}
 	if i.Cluster != nil && i.Cluster.Spec.HubAcceptsClient {
 		s.Fault = r.ask(ctx, addOn, i, &s)
 		if err := r.readNamed(ctx, &s); err != nil {
