@@ -121,7 +121,7 @@ func (l line) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // beginning reads the first events of a watch, which end with a bookmark.
 func beginning(body io.ReadCloser, wanted bool) ([]byte, error) {
-	defer body.Close() //nolint:errcheck // it is cut off
+	defer func() { _ = body.Close() }()
 	var read bytes.Buffer
 	for decoder := json.NewDecoder(io.TeeReader(body, &read)); wanted; {
 		var event struct {

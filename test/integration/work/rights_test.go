@@ -26,9 +26,19 @@ var agentUser = "system:serviceaccount:open-cluster-management-agent:" + agentco
 // roles and bindings some time after they were written.
 func may(t testing.TB, client dynamic.Interface, user string, attributes map[string]any) bool {
 	t.Helper()
+	return mayAs(t, client, identity{user: user}, attributes)
+}
+
+// mayAs is may for a user in groups.
+func mayAs(t testing.TB, client dynamic.Interface, who identity, attributes map[string]any) bool {
+	t.Helper()
+	groups := []any{}
+	for _, g := range who.groups {
+		groups = append(groups, g)
+	}
 	answer, err := client.Resource(subjectAccessReviews).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-		"spec": map[string]any{"user": user, "resourceAttributes": attributes},
+		"spec": map[string]any{"user": who.user, "groups": groups, "resourceAttributes": attributes},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")

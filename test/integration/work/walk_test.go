@@ -373,6 +373,7 @@ func takeWalks(t *testing.T, stepsOf func(*walk) map[string]func(*rapid.T)) {
 	t.Parallel()
 	s := newScene(t)
 	s.config.Log, s.config.Grace = logr.Discard(), 300*millisecond
+	access := s.settledAccess()
 	var walks, steps atomic.Int64
 	disturbed := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -382,6 +383,8 @@ func takeWalks(t *testing.T, stepsOf func(*walk) map[string]func(*rapid.T)) {
 		if *badWeather && rapid.Bool().Draw(rt, "bad weather") {
 			weather.Over(w.sent)
 		}
+		before := steps.Load()
+		w.sent.Take()
 		w.stop = w.start()
 		defer func() {
 			w.stop()
@@ -396,7 +399,9 @@ func takeWalks(t *testing.T, stepsOf func(*walk) map[string]func(*rapid.T)) {
 		actions[""] = func(*rapid.T) { steps.Add(1) }
 		rt.Repeat(actions)
 		w.sent.Fair()
+		requests := len(w.sent.Take())
 		w.rests()
+		w.bounded(w.t, access, requests, steps.Load()-before)
 		for what, n := range weather.Done() {
 			disturbed[what] += n
 		}
