@@ -38,13 +38,13 @@ import (
 
 const (
 	// agents is how many there are, seed what their delays are drawn from.
-	agents = 100
+	agents = 60
 	seed   = 20
 	// outage is how long the hub is away.
 	outage = 2 * time.Hour
 	// busiest is the largest part of the agents that may try to renew in one second, or return in it;
 	// last is when all have returned.
-	busiest, last = 0.3, 21 * time.Second
+	busiest, last = 0.4, 21 * time.Second
 	// rarely is the mean time between two requests of an agent while the hub is away, at least: it
 	// tries to renew every 16 s, and the back-off of a watch starts anew every two minutes.
 	rarely = 5 * time.Second
@@ -92,7 +92,7 @@ func accept(t *testing.T, admin dynamic.Interface, name string) {
 // fleet prepares a hub with clusters, each accepted.
 func fleet(t *testing.T) *rest.Config {
 	t.Helper()
-	cluster := harness.Shared(t, "hub")
+	cluster := harness.Fresh(t, "hub")
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS = -1
 	admin, err := dynamic.NewForConfig(config)
