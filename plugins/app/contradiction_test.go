@@ -53,6 +53,7 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		"placement simulate web -f m.yaml":                           "give either the name of a placement or a file",
 		"proxy kubeconfig -c cluster1 --as-sa robot --as-group a":    "--as-sa and --as-group are both given",
 		"proxy kubectl -c cluster1 --as-sa robot --as ann get pods":  "--as-sa and --as are both given",
+		"proxy port-forward -c c1 --as-sa robot --as-uid 1 svc/x 80": "--as-sa and --as-uid are both given",
 		"proxy kubectl --all -c cluster1 get pods":                   "--all cannot be combined with other ways",
 		"report -f page.html -o json":                                "-f writes a page, and -o json prints data",
 		"work apply web -c cluster1 -f m.yaml --max-concurrency 5":   "belongs to a progressive rollout",

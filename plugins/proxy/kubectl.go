@@ -59,13 +59,16 @@ func newKubectl(f *options.Factory) *cobra.Command {
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.AddFlags(cmd, complete.Targets(f))
-	addAccount(cmd, &o.Account, complete.Accounts(f, func() string {
-		if o.single() {
-			return o.Clusters[0]
-		}
-		return ""
-	}))
+	addAccount(cmd, &o.Account, complete.Accounts(f, o.only))
 	return cmd
+}
+
+// only returns the cluster that is named; "" if there are several.
+func (o *KubectlOptions) only() string {
+	if o.single() {
+		return o.Clusters[0]
+	}
+	return ""
 }
 
 // addAccount adds the flag that names a ManagedServiceAccount. It contradicts what names another user, because a
@@ -96,10 +99,13 @@ func newPortForward(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Forward ports of this machine to a pod, or to a pod of a service or deployment, of a managed
 		cluster that is reached through the hub of --context. kubectl does it; it listens on localhost
-		until it is interrupted. 0 as the local port takes one that is free.`),
+		until it is interrupted. 0 as the local port takes one that is free.
+
+		With --as-sa the cluster sees one of its ManagedServiceAccounts instead of you.`),
 		Example: options.Example(`
 		kubectl ocm proxy port-forward -c cluster1 svc/web 8080:80 -n apps --context hub
-		kubectl ocm proxy port-forward -c cluster1 deploy/web 0:80 --context hub`),
+		kubectl ocm proxy port-forward -c cluster1 deploy/web 0:80 --context hub
+		kubectl ocm proxy port-forward -c cluster1 --as-sa robot svc/web 8080:80 -n apps --context hub`),
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Words = append([]string{"port-forward"}, args...)
@@ -108,6 +114,7 @@ func newPortForward(f *options.Factory) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVarP(&o.Clusters, "cluster", "c", nil, "name of the managed cluster")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", complete.Clusters(f))
+	addAccount(cmd, &o.Account, complete.Accounts(f, o.only))
 	return cmd
 }
 

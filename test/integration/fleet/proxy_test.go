@@ -412,8 +412,17 @@ func (r *reachable) testAccount(t *testing.T) {
 	require.Equal(t, robot, r.direct(t, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", "--kubeconfig", file, "--context", "c1/robot"))
 	require.Contains(t, r.runs(t, "", "kubeconfig", "-c", "c1", "--as-sa", "robot", "--merge", "--context", "proxied").out, "context/proxied/c1/robot configured")
 	require.Equal(t, robot, r.direct(t, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}", "--context", "proxied/c1/robot"))
-	completed := run(t, "__complete", "proxy", "kubectl", "-c", "c1", "--context", "hub", "--as-sa", "ro")
-	require.Regexp(t, `(?m)^robot$`, completed.out)
+	for _, command := range []string{"kubectl", "port-forward"} {
+		completed := run(t, "__complete", "proxy", command, "-c", "c1", "--context", "hub", "--as-sa", "ro")
+		require.Regexp(t, `(?m)^robot$`, completed.out)
+	}
+
+	forwarded := r.runs(t, "", "port-forward", "-c", "c1", "--as-sa", "robot", "svc/web", "0:80", "-n", "default", "--context", "proxied")
+	require.Equal(t, 1, forwarded.code)
+	require.Contains(t, forwarded.err, `User "`+robot+`" cannot get resource "services"`, "the cluster sees the account")
+	elder := r.runs(t, "", "port-forward", "-c", "c1", "--as-sa", "elder", "svc/web", "0:80", "--context", "proxied")
+	require.Contains(t, elder.err, "cause: the agent is too old")
+	require.Equal(t, 2, r.runs(t, "", "port-forward", "-c", "c1", "--as-sa", "../robot", "svc/web", "80", "--context", "proxied").code)
 }
 
 // testCodes leaves an APIService behind, as a hub does that was removed by force: check names it, and its fix is typed. The
