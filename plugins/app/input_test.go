@@ -52,6 +52,7 @@ var reading = map[string][]string{
 	"proxy kubeconfig":      {"-c", "cluster1", "--context", "hub"},
 	"proxy kubectl":         {"-c", "cluster1", "--context", "hub", "get", "pods"},
 	"proxy port-forward":    {"-c", "cluster1", "--context", "hub", "svc/web", "8080:80"},
+	"proxy service":         {"apps/web", "-c", "cluster1", "--context", "hub"},
 	"report":                {"--context", "hub"},
 	"version":               {"--context", "hub"},
 	"work diff":             {"web", "-f", "-", "-c", "cluster1", "--context", "hub"},

@@ -17,11 +17,11 @@ import (
 
 // free are the flags whose values the user makes up, or that take files.
 var free = strings.Fields(`
-	as as-group as-uid annotations apiserver-url auto-accept bundle ca-file cel certificate-authority claim-selectors client-certificate
-	client-key clusters clusters-per-group config count description dir display-name executor feature-gates feedback filename group hub-apiserver
-	hub-ca-hash hub-permission hub-token image image-registry include-secrets install-namespace klusterlet kubeconfig kustomize
-	label-selectors labels managed-cluster-kubeconfig max-concurrency prioritizer proxy-ca-file proxy-url replicas request-timeout requester selector set sort-by
-	spread timeout token-file toleration ttl uses v version wait with-cluster`)
+	agent-namespace as as-group as-uid annotations apiserver-url auto-accept bundle ca-file cel certificate-authority claim-selectors
+	client-certificate client-key clusters clusters-per-group config count description dir display-name executor feature-gates feedback filename
+	group hub-apiserver hub-ca-hash hub-permission hub-token image image-registry include-secrets install-namespace klusterlet kubeconfig kustomize
+	label-selectors labels local-port managed-cluster-kubeconfig max-concurrency prioritizer proxy-ca-file proxy-url replicas request-timeout requester selector
+	set sort-by spread timeout token-file toleration ttl uses v version wait with-cluster`)
 
 // named are the commands whose argument is a new name.
 var named = []string{"addon create", "clusterset create", "hub backup", "hub restore", "join", "placement create", "placement simulate", "work trace"}

@@ -23,9 +23,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/refusal"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
 

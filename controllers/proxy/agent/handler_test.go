@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/caller"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/serviceaccount/origin"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	authenticationv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/authentication/v1beta1"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/refusal"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 )
 

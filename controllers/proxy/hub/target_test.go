@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/proxy/service"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 )
 
 func TestPathsHaveOneMeaning(t *testing.T) {

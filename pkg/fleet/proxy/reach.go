@@ -48,17 +48,31 @@ func Reach(ctx context.Context, hub *fleet.Cluster, way Way) error {
 	return nil
 }
 
-// get sends a request to a managed cluster. The error has what the answer says: the client reads no Status by itself.
+// get sends a request to a managed cluster.
 func get(ctx context.Context, hub *fleet.Cluster, way Way, path string) error {
-	body, err := hub.Get(ctx, way.path()+path)
+	_, err := request(ctx, hub, way.path()+path)
+	return err
+}
+
+// request sends a request to the hub. The error has what the answer says: the client reads no Status by itself.
+func request(ctx context.Context, hub *fleet.Cluster, path string) ([]byte, error) {
+	body, err := hub.Get(ctx, path)
 	if err == nil {
+		return body, nil
+	}
+	if status := statusIn(body); status != nil {
+		return nil, &apierrors.StatusError{ErrStatus: *status}
+	}
+	return nil, err
+}
+
+// statusIn returns the Status that an answer is; nil if it is none.
+func statusIn(body []byte) *metav1.Status {
+	var status metav1.Status
+	if json.Unmarshal(body, &status) != nil || status.Kind != "Status" || status.Status != metav1.StatusFailure {
 		return nil
 	}
-	var status metav1.Status
-	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
-		return &apierrors.StatusError{ErrStatus: status}
-	}
-	return err
+	return &status
 }
 
 // explain says why a request to a managed cluster failed.
@@ -72,17 +86,8 @@ func explain(ctx context.Context, hub *fleet.Cluster, way Way, err error) error 
 	if !errors.As(err, &status) {
 		return fleet.Explain("asking cluster "+cluster, hub, err)
 	}
-	switch causeOf(status) {
-	case connectv1alpha1.CauseUnknownCluster:
-		return naming.NoCluster(cluster, hub)
-	case connectv1alpha1.CauseNotAccepted:
-		return failed(subject, status, err, fleet.AcceptCluster.On(hub, "cluster", cluster))
-	case connectv1alpha1.CauseNoTunnel:
-		return failed(subject, status, err, OpenAgent.With("cluster", cluster, "context", "", "hub", hub.Context))
-	case connectv1alpha1.CauseTunnelBroken, connectv1alpha1.CauseRedirected:
-		return failed(subject, status, err, CheckReach.On(hub, "cluster", cluster))
-	case connectv1alpha1.CauseTooManyStreams:
-		return failed(subject, status, err, fleet.Advice("end some of the requests, or try again in a moment"))
+	if out := explainWay(hub, cluster, subject, err); out != nil {
+		return out
 	}
 	if way.Account != "" {
 		if out := explainAccount(ctx, hub, way, subject, err); out != nil {
@@ -100,6 +105,27 @@ func explain(ctx context.Context, hub *fleet.Cluster, way Way, err error) error 
 		return failed(subject, status, err, fleet.CheckHub.On(hub))
 	}
 	return fleet.Explain("asking cluster "+cluster, hub, err)
+}
+
+// explainWay says why no request reaches a cluster through its hub; nil if the answer says nothing of that.
+func explainWay(hub *fleet.Cluster, cluster, subject string, err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil
+	}
+	switch causeOf(status) {
+	case connectv1alpha1.CauseUnknownCluster:
+		return naming.NoCluster(cluster, hub)
+	case connectv1alpha1.CauseNotAccepted:
+		return failed(subject, status, err, fleet.AcceptCluster.On(hub, "cluster", cluster))
+	case connectv1alpha1.CauseNoTunnel:
+		return failed(subject, status, err, OpenAgent.With("cluster", cluster, "context", "", "hub", hub.Context))
+	case connectv1alpha1.CauseTunnelBroken, connectv1alpha1.CauseRedirected:
+		return failed(subject, status, err, CheckReach.On(hub, "cluster", cluster))
+	case connectv1alpha1.CauseTooManyStreams:
+		return failed(subject, status, err, fleet.Advice("end some of the requests, or try again in a moment"))
+	}
+	return nil
 }
 
 // explainAccount says why a request as an account failed; nil if it is not about the account.

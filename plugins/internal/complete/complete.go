@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/proxy"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
@@ -46,6 +47,22 @@ func Clusters(f *options.Factory) Func { return remote(f, naming.Clusters) }
 func Accounts(f *options.Factory, cluster func() string) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 		return naming.Accounts(ctx, hub, cluster())
+	})
+}
+
+// Services completes the Services that a cluster exposes. of returns the cluster and the namespace of its agent.
+func Services(f *options.Factory, of func() (cluster, namespace string)) Func {
+	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+		cluster, namespace := of()
+		if cluster == "" {
+			return nil, nil
+		}
+		exposed, err := proxy.Exposed(ctx, hub, cluster, namespace)
+		names := make([]string, 0, len(exposed))
+		for _, s := range exposed {
+			names = append(names, s.String())
+		}
+		return names, err
 	})
 }
 

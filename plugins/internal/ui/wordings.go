@@ -260,7 +260,22 @@ var wordings = map[fleet.RemedyCode]string{
 	proxy.UpgradeAgent: "kubectl ocm join {{.cluster}} --upgrade --context <its context>{{with .hub}} --hub-context {{.}}{{end}}",
 	proxy.OpenAgent: `kubectl ocm join {{.cluster}} --feature-gates ClusterProxy=true --context {{or .context "<its context>"}}` +
 		"{{with .hub}} --hub-context {{.}}{{end}}      if its agent has the gate off",
-	proxy.OpenHub: "kubectl ocm hub init --feature-gates ClusterProxy=true{{.on}}",
+	proxy.GrantServices: "kubectl create clusterrolebinding reach-services --clusterrole=open-cluster-management:clusterservices:proxy " +
+		"--user=<you>{{.on}}      as an administrator of the hub; a role with resourceNames: [{{.cluster}}] is for that cluster only",
+	proxy.GrantList: "kubectl create role reads-exposed-services -n {{.namespace}} --verb=get --resource=configmaps " +
+		"--resource-name=cluster-proxy-exposed-services --context <its context> && kubectl create rolebinding reads-exposed-services " +
+		"-n {{.namespace}} --role=reads-exposed-services --user=<you> --context <its context>      as an administrator of the cluster",
+	proxy.ExposeService: "kubectl create configmap cluster-proxy-exposed-services -n {{.namespace}} --from-literal={{.key}}={{.entry}} " +
+		"--dry-run=client -o yaml --context <its context> | kubectl apply --server-side --field-manager={{.key}} -f - --context <its context>" +
+		"      as an administrator of the cluster",
+	proxy.EditList:     "kubectl edit configmap cluster-proxy-exposed-services -n {{.namespace}} --context <its context>",
+	proxy.ListServices: "kubectl ocm proxy service -c {{.cluster}}{{.on}}",
+	proxy.ShowServices: "kubectl ocm proxy kubectl -c {{.cluster}}{{.on}} -- get services -n {{.namespace}}",
+	proxy.ShowEndpoints: "kubectl ocm proxy kubectl -c {{.cluster}}{{.on}} -- get endpointslices -n {{.namespace}} " +
+		"-l kubernetes.io/service-name={{.name}}",
+	proxy.SpeakHTTP:   "kubectl ocm proxy service {{.service}} -c {{.cluster}}{{.on}}      if it speaks http",
+	proxy.ForwardPort: "kubectl ocm proxy port-forward -c {{.cluster}} svc/{{.name}} 0:{{.port}} -n {{.namespace}}{{.on}}",
+	proxy.OpenHub:     "kubectl ocm hub init --feature-gates ClusterProxy=true{{.on}}",
 
 	// Fixes of what a check finds.
 	check.AcceptAnew: "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is this cluster, installed again; " +

@@ -54,7 +54,7 @@ func TestTheProxyGuide(t *testing.T) {
 			typed++
 		}
 	}
-	require.Equal(t, 22, typed)
+	require.Equal(t, 24, typed)
 	until(t, func() error {
 		if got := r.runs(t, "", "health", "--context", "hub"); got.code != 6 {
 			return errors.New("the gate is still on: " + got.out + got.err)
@@ -82,6 +82,12 @@ func (r *reachable) entered(t *testing.T, line string, number int) {
 		r.asked(t, words)
 		return
 	}
+	if strings.HasPrefix(line, "kubectl ocm proxy service monitoring/") {
+		got := r.runs(t, "", words[3:]...)
+		require.Equal(t, 1, got.code)
+		require.Contains(t, got.err, "cause: cluster cluster1 has no Service monitoring/http:prometheus:9090", "this cluster has none")
+		return
+	}
 	if !strings.HasPrefix(line, "kubectl ocm proxy") {
 		typeLine(t, line)
 		return
@@ -97,6 +103,7 @@ func (r *reachable) entered(t *testing.T, line string, number int) {
 		"ann auth whoami": `Username +ann\n`,
 		"--as-sa robot":   `Username +` + robot + `\n|context/ann/cluster1/robot (configured|unchanged)`,
 		"health":          `cluster1   on      connected   ok`,
+		"service -c":      `monitoring +prometheus +9090 +http\n`,
 		"get configmaps":  `CLUSTER +NAME.*\ncluster1 +kube-root-ca.crt`,
 	} {
 		if strings.Contains(line, words) {

@@ -54,6 +54,12 @@ func AccountPath(cluster, account string) string {
 	return PathNamespaces + cluster + "/" + ResourceManagedServiceAccounts + "/" + account + SuffixProxy
 }
 
+// ServicePath returns the path of a Service of a managed cluster, which is named as
+// NAMESPACE/http:NAME:PORT or NAMESPACE/https:NAME:PORT.
+func ServicePath(cluster, service string) string {
+	return PathClusterServices + cluster + SuffixProxy + "/" + service
+}
+
 // RoleProxy is the ClusterRole with which a user reaches the APIs of all managed clusters. It is
 // bound to nobody. A role for some clusters names them in resourceNames.
 const RoleProxy = "open-cluster-management:managedclusters:proxy"

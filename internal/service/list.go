@@ -79,6 +79,9 @@ func (e entry) read() (Target, error) {
 // Len returns how many entries there are.
 func (l List) Len() int { return len(l.entries) }
 
+// Entries returns what is exposed: without Scheme or Port an entry means any.
+func (l List) Entries() []Target { return slices.Clone(l.entries) }
+
 // Exposes reports whether an entry names the Service with this port and scheme.
 func (l List) Exposes(t Target) bool {
 	return slices.ContainsFunc(l.entries, func(e Target) bool {
