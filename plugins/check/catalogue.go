@@ -83,6 +83,9 @@ var catalogue = []entry{
 		"The add-on of that name may be installed beside the feature gate ClusterProxy: no name is shared, and each has its own clients. " +
 			"Services that the add-on exposes are reached through the hub where the cluster lists them, too. " +
 			"A ManagedProxyServiceResolver of an old release of the add-on has no effect."},
+	{check.CodeHubCopies, "tokens may be copied beside ClusterProfiles",
+		"With the feature gates ClusterProfile and ManagedServiceAccount, the add-on manager copies tokens to where programs look for them. " +
+			"It reads and writes Secrets of all namespaces for that, a right that hub init grants. Whoever sets the gates in another way grants it, too."},
 	{check.CodeClusterWaits, "no cluster waits to be accepted or denied",
 		"A cluster asks to join. Compare the key with the one that join printed, then accept or deny it."},
 	{check.CodeClusterRequest, "certificate requests are answered",

@@ -57,6 +57,10 @@ var remedies = map[string]remedy{
 		"kubectl ocm hub status --context HUB; kubectl delete apiservice v1alpha1.connect.open-cluster-management.io --context HUB, if the gate is off"},
 	check.CodeHubAddOnProxy: {"managedproxyconfiguration/cluster-proxy exists while the gate is on, or a managedproxyserviceresolver exists",
 		"kubectl delete managedproxyserviceresolver NAME --context HUB; to expose the same Services, see \"Services of a cluster\" in docs/guides/proxy.md"},
+	check.CodeHubCopies: {"both gates are on, and the API server says that the account of the add-on manager may not do one of this with Secrets: " +
+		"get, list, watch, create, patch, delete",
+		"kubectl set subject clusterrolebinding cluster-manager-credentials --serviceaccount=open-cluster-management-hub:addon-manager-controller-sa " +
+			"--context HUB; if it is the role that was changed, kubectl ocm hub init --context HUB"},
 	check.CodeHubStored: {"status.storedVersions of a definition names a version that it does not serve, or that the hub's own definition lacks",
 		"kubectl get DEFINITION -A -o json --context HUB | kubectl replace -f - --context HUB, then take the version out of status.storedVersions: " +
 			"kubectl edit crd DEFINITION --subresource status --context HUB"},

@@ -31,6 +31,7 @@ const (
 	CodeHubStored        = "OCM0217"
 	CodeHubAdmits        = "OCM0218"
 	CodeHubAddOnProxy    = "OCM0219"
+	CodeHubCopies        = "OCM0220"
 	CodeClusterWaits     = "OCM0301"
 	CodeClusterRequest   = "OCM0302"
 	CodeClusterJoining   = "OCM0303"

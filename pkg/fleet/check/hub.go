@@ -49,6 +49,7 @@ func (c *checking) hub(ctx context.Context) []Area {
 		{CodeHubApprovers, h.approvers},
 		{CodeHubLeads, c.leads},
 		{CodeHubAddOnProxy, c.addOnProxy},
+		{CodeHubCopies, h.copiesTokens},
 	})
 	return []Area{{name, withoutEchoes(found, CodeHubInstalled, CodeHubRuns)}}
 }

@@ -12,6 +12,8 @@ const (
 	AcceptOnHub fleet.RemedyCode = "check.AcceptOnHub"
 	// AllowAccount lets the hub have tokens of an account on a cluster that others made.
 	AllowAccount fleet.RemedyCode = "check.AllowAccount"
+	// AllowCopies allows the hub to copy tokens beside ClusterProfiles.
+	AllowCopies fleet.RemedyCode = "check.AllowCopies"
 	// AllowTokens allows the hub to create tokens for add-ons.
 	AllowTokens fleet.RemedyCode = "check.AllowTokens"
 	// ApproveRequest inspects a certificate request and approves it.

@@ -4,17 +4,22 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // reviewsAtOnce is how many reviews are open at the same time.
@@ -106,4 +111,61 @@ func (h *hubCheck) admitsClusters(ctx context.Context) ([]Finding, error) {
 		out = good(CodeHubAdmits, "clusters may ask to join")
 	}
 	return out, nil
+}
+
+// copying is what the add-on manager does to copy tokens beside ClusterProfiles.
+var copying = []authorizationv1.ResourceAttributes{
+	{Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"}, {Verb: "get", Resource: "secrets"},
+	{Verb: "create", Resource: "secrets"}, {Verb: "patch", Resource: "secrets"}, {Verb: "delete", Resource: "secrets"},
+}
+
+// copiesTokens reports rights that the add-on manager lacks to copy the tokens of ManagedServiceAccounts beside
+// ClusterProfiles. It waits for them, and programs that look for the tokens find none.
+func (h *hubCheck) copiesTokens(ctx context.Context) ([]Finding, error) {
+	if h.others || h.hosted != "" {
+		return nil, nil
+	}
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, h.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, h.o.Hub, err)
+	case !isOn(gatesOf(cm), gate.ClusterProfile) || !isOn(gatesOf(cm), gate.ManagedServiceAccount):
+		return nil, nil
+	}
+	user := accountOf(confighub.ComponentNamespace, confighub.AddOnManager)
+	missing, err := lacking(ctx, h.o.Hub, user, copying)
+	switch {
+	case apierrors.IsForbidden(err):
+		return []Finding{warning(CodeHubCopies, "whether tokens may be copied cannot be checked", fleet.OneLine(err.Error()), CheckAsAdmin.On(h.o.Hub))}, nil
+	case err != nil:
+		return nil, fleet.Explain("asking for the rights of "+user.Username, h.o.Hub, err)
+	case len(missing) == 0:
+		return good(CodeHubCopies, "tokens may be copied beside ClusterProfiles"), nil
+	}
+	f := failure(CodeHubCopies, "no tokens are copied beside ClusterProfiles", user.Username+" may not "+fleet.Listed(missing), AllowCopies.On(h.o.Hub))
+	binding, err := typed.Get[rbacv1.ClusterRoleBinding](ctx, h.o.Hub.Client, fleet.ClusterBindings, "", confighub.CredentialsRole)
+	if apierrors.IsNotFound(err) || err == nil && len(binding.Subjects) > 0 {
+		f.Fix = h.fix() // the role is not as it was, or the binding is gone
+	} else if err != nil {
+		return nil, fleet.Explain("reading clusterrolebinding "+confighub.CredentialsRole, h.o.Hub, err)
+	}
+	return []Finding{f}, nil
+}
+
+// gatesOf returns the feature gates that a ClusterManager sets for registration and add-ons.
+func gatesOf(cm *operatorv1.ClusterManager) (out []operatorv1.FeatureGate) {
+	if c := cm.Spec.RegistrationConfiguration; c != nil {
+		out = append(out, c.FeatureGates...)
+	}
+	if c := cm.Spec.AddOnManagerConfiguration; c != nil {
+		out = append(out, c.FeatureGates...)
+	}
+	return out
+}
+
+// isOn reports whether a gate that is off by default is on.
+func isOn(gates []operatorv1.FeatureGate, name string) bool {
+	return slices.Contains(gates, operatorv1.FeatureGate{Feature: name, Mode: operatorv1.FeatureGateModeTypeEnable})
 }

@@ -5,7 +5,6 @@ package check
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -64,10 +63,7 @@ func (c *checking) leads(ctx context.Context) ([]Finding, error) {
 
 // hasGate reports whether the hub is to lead to its clusters.
 func hasGate(cm *operatorv1.ClusterManager) bool {
-	c := cm.Spec.RegistrationConfiguration
-	return c != nil && slices.Contains(c.FeatureGates, operatorv1.FeatureGate{
-		Feature: connectv1alpha1.GateClusterProxy, Mode: operatorv1.FeatureGateModeTypeEnable,
-	})
+	return isOn(gatesOf(cm), connectv1alpha1.GateClusterProxy)
 }
 
 // addOnProxy tells of the add-on cluster-proxy, which leads to the clusters in another way: what it exposes is not what

@@ -285,6 +285,7 @@ var wordings = map[fleet.RemedyCode]string{
 		"a ConfigMap of that name in namespace open-cluster-management-agent of a cluster exposes it through this hub",
 	check.AllowAccount: "kubectl annotate serviceaccount {{.account}} -n {{.namespace}} {{.annotation}}=true" + there +
 		"      lets the hub have its tokens; or choose another name",
+	check.AllowCopies:      confighub.AllowCredentials + "{{.on}}",
 	check.AllowTokens:      confighub.AllowTokenDriver + "{{.on}}",
 	check.ApproveRequest:   "kubectl get csr {{.request}} -o yaml{{.on}}      and, if it is right, kubectl certificate approve {{.request}}{{.on}}",
 	check.AwaitDefinition:  "kubectl wait --for=delete crd/{{.definition}} --timeout=60s{{.on}}",

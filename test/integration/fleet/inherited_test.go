@@ -42,11 +42,12 @@ func TestWhatAHubInheritsIsNamed(t *testing.T) {
 	contexts(t, map[string]*harness.Cluster{"hub": hub})
 	client := asHub(t, hub)
 	healthy := looked(t, "hub", "--context", "hub")
-	for _, code := range []string{"OCM0217", "OCM0218", "OCM0219"} {
+	for _, code := range []string{"OCM0217", "OCM0218", "OCM0219", "OCM0220"} {
 		require.NotContains(t, healthy, code)
 	}
 	t.Run("versions that are gone", func(t *testing.T) { storedFaults(t, client) })
 	t.Run("the rights of clusters that join", func(t *testing.T) { joiningFaults(t, hub) })
+	t.Run("the right to copy tokens", func(t *testing.T) { copyingFaults(t, hub) })
 	t.Run("another way to clusters", func(t *testing.T) { otherWay(t, hub) })
 }
 
@@ -64,6 +65,31 @@ func joiningFaults(t *testing.T, hub *harness.Cluster) {
 	p.mendedBy(t, "OCM0218", "clusters with join tokens may not ask to join", check...)
 	require.NoError(t, hub.Dynamic(t).Resource(library.ClusterBindings).Delete(t.Context(), binding+"managedcluster", metav1.DeleteOptions{}))
 	p.mendedBy(t, "OCM0218", "clusters with bootstrap tokens may not ask to join", check...)
+}
+
+// copyingFaults turns on what copies tokens beside ClusterProfiles, without the right to do so, then takes a part of
+// the right away, and then the binding.
+func copyingFaults(t *testing.T, hub *harness.Cluster) {
+	const right = "cluster-manager-credentials"
+	gates := func(mode string) {
+		patched(t, hub, library.ClusterManagers, "", "cluster-manager", `{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterProfile",`+
+			`"mode":"`+mode+`"}]},"addOnManagerConfiguration":{"featureGates":[{"feature":"ManagedServiceAccount","mode":"Enable"}]}}}`)
+	}
+	check := []string{"hub", "--context", "hub"}
+	p := typist{more: " --wait=false"}
+	gates("Disable")
+	require.NotContains(t, looked(t, check...), "OCM0220", "one gate is not enough")
+	gates("Enable")
+	f := found(t, "OCM0220", check...)
+	require.Equal(t, "no tokens are copied beside ClusterProfiles", f.Title)
+	require.Equal(t, "kubectl set subject clusterrolebinding cluster-manager-credentials "+
+		"--serviceaccount=open-cluster-management-hub:addon-manager-controller-sa --context hub", f.Fix)
+	p.mendedBy(t, "OCM0220", "addon-manager-controller-sa may not list secrets, watch secrets, get secrets, create secrets", check...)
+	patched(t, hub, library.ClusterRoles, "", right, `{"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get","list","watch","create"]}]}`)
+	p.mendedBy(t, "OCM0220", "may not patch secrets, delete secrets", check...)
+	require.NoError(t, hub.Dynamic(t).Resource(library.ClusterBindings).Delete(t.Context(), right, metav1.DeleteOptions{}))
+	p.mendedBy(t, "OCM0220", "may not list secrets", check...)
+	gates("Disable")
 }
 
 // otherWay installs the add-on cluster-proxy, and leaves what its old releases read.

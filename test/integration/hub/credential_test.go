@@ -54,28 +54,34 @@ func TestTokensAreCopiedOnlyWithBothGatesAndTheRights(t *testing.T) {
 	soon(t, func() bool { return s.copy(t) == nil }, "the copy stays")
 }
 
-// lend writes a ManagedServiceAccount with a token, as its agent would.
+// lend writes the ManagedServiceAccount web with a token.
 func (s credentialScene) lend(t *testing.T, token string) {
+	t.Helper()
+	s.lendAs(t, "web", token)
+}
+
+// lendAs writes a ManagedServiceAccount with a token, as its agent would.
+func (s credentialScene) lendAs(t *testing.T, name, token string) {
 	t.Helper()
 	request := &unstructured.Unstructured{}
 	require.NoError(t, request.UnmarshalJSON([]byte(`{"apiVersion":"authentication.open-cluster-management.io/v1beta1","kind":"ManagedServiceAccount",
-		"metadata":{"namespace":"lent","name":"web","labels":{"authentication.open-cluster-management.io/sync-to-clusterprofile":"true"}},"spec":{"rotation":{}}}`)))
+		"metadata":{"namespace":"lent","name":"`+name+`","labels":{"authentication.open-cluster-management.io/sync-to-clusterprofile":"true"}},"spec":{"rotation":{}}}`)))
 	var live *unstructured.Unstructured
 	var err error
 	soon(t, func() bool {
-		live, err = s.dyn.Resource(identities).Namespace("lent").Apply(t.Context(), "web", request, metav1.ApplyOptions{FieldManager: "test"})
+		live, err = s.dyn.Resource(identities).Namespace("lent").Apply(t.Context(), name, request, metav1.ApplyOptions{FieldManager: "test"})
 		return err == nil
 	}, "the API is not served: %v", &err)
 	u, err := typed.ToUnstructured(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "web", Labels: map[string]string{"authentication.open-cluster-management.io/is-managed-serviceaccount": "true"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Name: "web", UID: live.GetUID()}},
+			Name: name, Labels: map[string]string{"authentication.open-cluster-management.io/is-managed-serviceaccount": "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Name: name, UID: live.GetUID()}},
 		},
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"token": []byte(token), "ca.crt": []byte("authority")},
 	})
 	require.NoError(t, err)
-	_, err = s.dyn.Resource(secrets).Namespace("lent").Apply(t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "test"})
+	_, err = s.dyn.Resource(secrets).Namespace("lent").Apply(t.Context(), name, u, metav1.ApplyOptions{FieldManager: "test"})
 	require.NoError(t, err)
 }
 
