@@ -3,6 +3,8 @@
 package service
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,6 +55,32 @@ func ReadList(data map[string]string) (List, error) {
 		}
 	}
 	return out, nil
+}
+
+// Sift reads one value of such a ConfigMap entry by entry: what an agent takes, and why it takes the others not. The
+// error says why there are no entries.
+func Sift(value string) (taken []Target, left []error, err error) {
+	var entries []json.RawMessage
+	if err := yaml.Unmarshal([]byte(value), &entries); err != nil {
+		return nil, nil, fmt.Errorf("it is not a list: %w", err)
+	}
+	for i, raw := range entries {
+		var e entry
+		var t Target
+		err := yaml.UnmarshalStrict(raw, &e)
+		if err == nil {
+			t, err = e.read()
+		}
+		if err == nil && t.Namespace == "default" && t.Name == "kubernetes" {
+			err = errors.New("it is the API server, which managedclusters/proxy leads to")
+		}
+		if err != nil {
+			left = append(left, fmt.Errorf("entry %d: %w", i+1, err))
+			continue
+		}
+		taken = append(taken, t)
+	}
+	return taken, left, nil
 }
 
 // read returns the Services of an entry: without Scheme or Port it means any.

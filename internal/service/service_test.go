@@ -124,6 +124,20 @@ func TestAListIsReadWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestEntriesAreSifted(t *testing.T) {
+	t.Parallel()
+	taken, left, err := Sift("- {namespace: apps, service: web, port: 80, protocol: http}\n- {namespace: apps, service: db, port: sql}\n" +
+		"- {namespace: default, service: kubernetes}\n- {namespace: apps, service: x, more: y}\n- {namespace: apps, service: any}\n")
+	require.NoError(t, err)
+	require.Equal(t, []Target{{Namespace: "apps", Name: "web", Scheme: "http", Port: 80}, {Namespace: "apps", Name: "any"}}, taken)
+	require.Len(t, left, 3)
+	require.ErrorContains(t, left[0], `entry 2: port "sql" must be a number`)
+	require.ErrorContains(t, left[1], "entry 3: it is the API server")
+	require.ErrorContains(t, left[2], "entry 4: ")
+	_, _, err = Sift("apps: web")
+	require.ErrorContains(t, err, "it is not a list")
+}
+
 // TestOnlyTheAddressOfAServiceIsDialled, which its cluster has given to it.
 func TestOnlyTheAddressOfAServiceIsDialled(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ var reading = map[string][]string{
 	"placement explain":     {"shop/web", "--context", "hub"},
 	"placement list":        {"-A", "--context", "hub"},
 	"placement simulate":    {"shop/web", "--without", "cluster1", "--context", "hub"},
+	"proxy adopt":           {"--context", "hub"},
 	"proxy health":          {"--context", "hub"},
 	"proxy kubeconfig":      {"-c", "cluster1", "--context", "hub"},
 	"proxy kubectl":         {"-c", "cluster1", "--context", "hub", "get", "pods"},

@@ -56,7 +56,8 @@ var remedies = map[string]remedy{
 	check.CodeHubLeads: {"the APIService v1alpha1.connect.open-cluster-management.io is not Available, or missing while the gate is on",
 		"kubectl ocm hub status --context HUB; kubectl delete apiservice v1alpha1.connect.open-cluster-management.io --context HUB, if the gate is off"},
 	check.CodeHubAddOnProxy: {"managedproxyconfiguration/cluster-proxy exists while the gate is on, or a managedproxyserviceresolver exists",
-		"kubectl delete managedproxyserviceresolver NAME --context HUB; to expose the same Services, see \"Services of a cluster\" in docs/guides/proxy.md"},
+		"kubectl ocm proxy adopt --context HUB      prints what exposes the same Services through this hub; kubectl delete managedproxyserviceresolver NAME " +
+			"--context HUB"},
 	check.CodeHubCopies: {"both gates are on, and the API server says that the account of the add-on manager may not do one of this with Secrets: " +
 		"get, list, watch, create, patch, delete",
 		"kubectl set subject clusterrolebinding cluster-manager-credentials --serviceaccount=open-cluster-management-hub:addon-manager-controller-sa " +

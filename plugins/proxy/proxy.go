@@ -20,7 +20,7 @@ import (
 // New returns the command "proxy".
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "proxy", Short: "Reach managed clusters and their Services through the hub"})
-	cmd.AddCommand(newKubectl(f), newKubeconfig(f), newHealth(f), newPortForward(f), newService(f))
+	cmd.AddCommand(newKubectl(f), newKubeconfig(f), newHealth(f), newPortForward(f), newService(f), newAdopt(f))
 	return cmd
 }
 

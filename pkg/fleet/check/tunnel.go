@@ -3,7 +3,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,9 +78,10 @@ func (c *checking) addOnProxy(ctx context.Context) ([]Finding, error) {
 	var found []Finding
 	if err == nil {
 		for _, u := range resolvers.Items {
+			set, _, _ := unstructured.NestedString(u.Object, "spec", "managedClusterSelector", "managedClusterSet", "name")
 			found = append(found, warning(CodeHubAddOnProxy, "managedproxyserviceresolver/"+u.GetName()+" has no effect",
 				"only old releases of the add-on "+connectv1alpha1.NameProxyConfiguration+" read it; Services are exposed by the configmap "+
-					connectv1alpha1.ConfigMapExposedServices, DropResolver.On(c.o.Hub, "name", u.GetName())))
+					connectv1alpha1.ConfigMapExposedServices, DropResolver.On(c.o.Hub, "name", u.GetName(), "set", set)))
 		}
 	}
 	settings, err := of(connectv1alpha1.ResourceProxyConfigurations).Get(ctx, connectv1alpha1.NameProxyConfiguration, metav1.GetOptions{})
@@ -106,12 +106,11 @@ func (c *checking) besideAddOn(ctx context.Context, settings *unstructured.Unstr
 	}
 	f := good(CodeHubAddOnProxy, "leads to its clusters beside the add-on %s", connectv1alpha1.NameProxyConfiguration)
 	f[0].Cause = "clients of the add-on go its own way; the way of this hub needs nothing of it, and leads to Services that each cluster lists itself"
-	namespace, _, _ := unstructured.NestedString(settings.Object, "spec", "proxyServer", "namespace")
-	namespace = cmp.Or(namespace, connectv1alpha1.NamespaceAddOn)
+	namespace := proxy.NamespaceOfAddOn(settings)
 	_, err = c.o.Hub.Client.Resource(fleet.ConfigMaps).Namespace(namespace).Get(ctx, connectv1alpha1.ConfigMapExposedServices, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		f[0].Fix = CarryServices.On(c.o.Hub, "namespace", namespace)
+		f[0].Fix = CarryServices.On(c.o.Hub)
 	case !apierrors.IsNotFound(err):
 		return nil, fleet.Explain("reading configmap "+namespace+"/"+connectv1alpha1.ConfigMapExposedServices, c.o.Hub, err)
 	}

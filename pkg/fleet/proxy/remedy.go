@@ -35,4 +35,6 @@ const (
 	SpeakHTTP     fleet.RemedyCode = "proxy.SpeakHTTP"
 	// ForwardPort leads to a Service by a port that is forwarded to one of its pods.
 	ForwardPort fleet.RemedyCode = "proxy.ForwardPort"
+	// AdoptSet prints what the add-on cluster-proxy exposes on the clusters of a set.
+	AdoptSet fleet.RemedyCode = "proxy.AdoptSet"
 )

@@ -269,6 +269,7 @@ var wordings = map[fleet.RemedyCode]string{
 		"--dry-run=client -o yaml --context <its context> | kubectl apply --server-side --field-manager={{.key}} -f - --context <its context>" +
 		"      as an administrator of the cluster",
 	proxy.EditList:     "kubectl edit configmap cluster-proxy-exposed-services -n {{.namespace}} --context <its context>",
+	proxy.AdoptSet:     "kubectl ocm proxy adopt --clusterset {{.set}}{{.on}}",
 	proxy.ListServices: "kubectl ocm proxy service -c {{.cluster}}{{.on}}",
 	proxy.ShowServices: "kubectl ocm proxy kubectl -c {{.cluster}}{{.on}} -- get services -n {{.namespace}}",
 	proxy.ShowEndpoints: "kubectl ocm proxy kubectl -c {{.cluster}}{{.on}} -- get endpointslices -n {{.namespace}} " +
@@ -281,8 +282,8 @@ var wordings = map[fleet.RemedyCode]string{
 	check.AcceptAnew: "kubectl ocm accept {{.cluster}} --replace{{.on}}      if it is this cluster, installed again; " +
 		"otherwise join the other one under another name",
 	check.AcceptOnHub: `kubectl ocm accept {{or .cluster "<name>"}} --wait --context {{or .hub "<the hub's context>"}}`,
-	check.CarryServices: "kubectl get configmap cluster-proxy-exposed-services -n {{.namespace}} -o yaml{{.on}}      shows what the add-on exposes; " +
-		"a ConfigMap of that name in namespace open-cluster-management-agent of a cluster exposes it through this hub",
+	check.CarryServices: "kubectl ocm proxy adopt{{.on}} | kubectl ocm work apply cluster-proxy-exposed-services -f - -c <clusters>{{.on}}" +
+		"      exposes on clusters what the add-on exposes",
 	check.AllowAccount: "kubectl annotate serviceaccount {{.account}} -n {{.namespace}} {{.annotation}}=true" + there +
 		"      lets the hub have its tokens; or choose another name",
 	check.AllowCopies:      confighub.AllowCredentials + "{{.on}}",
@@ -309,9 +310,10 @@ var wordings = map[fleet.RemedyCode]string{
 	check.DropCertificate: "kubectl -n {{.namespace}} delete secret {{.secret}}{{.on}}      makes the agent request another",
 	check.DropRecord: "kubectl delete appliedmanifestwork {{.record}}{{.on}}      removes its objects now; or create the work again, " +
 		"and it keeps them",
-	check.DropApprover:     "kubectl patch clustermanager {{.name}} --type json -p {{.patch}}{{.on}}",
-	check.DropSecret:       "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      if nobody needs it; or choose another name",
-	check.DropResolver:     "kubectl delete managedproxyserviceresolver {{.name}}{{.on}}",
+	check.DropApprover: "kubectl patch clustermanager {{.name}} --type json -p {{.patch}}{{.on}}",
+	check.DropSecret:   "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      if nobody needs it; or choose another name",
+	check.DropResolver: "kubectl delete managedproxyserviceresolver {{.name}}{{.on}}" +
+		"{{with .set}}      before that, kubectl ocm proxy adopt --clusterset {{.}}{{$.on}} prints what exposes its Service through this hub{{end}}",
 	check.DropService:      "kubectl delete apiservice {{.name}}{{.on}}",
 	check.DropToken:        "kubectl delete secret {{.secret}} -n {{.namespace}}{{.on}}      kubectl ocm hub token makes one that expires",
 	check.EditObject:       "kubectl edit {{.resource}} {{.name}} -n {{.namespace}}{{.on}}      and correct what is named",

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -116,18 +119,41 @@ func otherWay(t *testing.T, hub *harness.Cluster) {
 		return client.Resource(connectv1alpha1.GroupVersionAddOn.WithResource(plural))
 	}
 	version := connectv1alpha1.GroupVersionAddOn.String()
-	resolver := object(version, "ManagedProxyServiceResolver", "", "logs", nil)
-	_, err := of(connectv1alpha1.ResourceProxyResolvers).Create(t.Context(), resolver, metav1.CreateOptions{})
-	require.NoError(t, err)
+	refused := run(t, "proxy", "adopt", "--context", "hub")
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.err, "the add-on cluster-proxy exposes nothing that a cluster could take")
+	for name, spec := range map[string]map[string]any{
+		"logs": {
+			"managedClusterSelector": map[string]any{"type": "ManagedClusterSet", "managedClusterSet": map[string]any{"name": "default"}},
+			"serviceSelector":        map[string]any{"type": "ServiceRef", "serviceRef": map[string]any{"namespace": "ops", "name": "logs"}},
+		},
+		"odd": {"serviceSelector": map[string]any{"type": "ServiceRef", "serviceRef": map[string]any{"namespace": "ops", "name": "odd"}}},
+	} {
+		_, err := of(connectv1alpha1.ResourceProxyResolvers).Create(t.Context(), object(version, "ManagedProxyServiceResolver", "", name,
+			map[string]any{"spec": spec}), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	refused = run(t, "proxy", "adopt", "--context", "hub")
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.err, "managedproxyserviceresolver/logs is for the clusters of the set default; "+
+		"managedproxyserviceresolver/odd selects its clusters by something else than a cluster set")
+	require.Contains(t, refused.err, "fix:   kubectl ocm proxy adopt --clusterset default --context hub\n")
+	list := adopted(t, "--clusterset", "default")
+	require.Equal(t, map[string]string{"resolver.logs": "- namespace: ops\n  service: logs\n"}, list.data)
+	require.Contains(t, list.err, "warning: not in this list: managedproxyserviceresolver/odd selects")
+	require.NoError(t, of(connectv1alpha1.ResourceProxyResolvers).Delete(t.Context(), "odd", metav1.DeleteOptions{}))
+	require.Equal(t, 1, run(t, "proxy", "adopt", "--clusterset", "other", "--context", "hub").code)
 	f := mended(t, "OCM0219", check...)
 	require.Equal(t, "managedproxyserviceresolver/logs has no effect", f.Title)
 	require.Contains(t, f.Cause, "Services are exposed by the configmap cluster-proxy-exposed-services")
+	require.Equal(t, "kubectl delete managedproxyserviceresolver logs --context hub      before that, kubectl ocm proxy adopt --clusterset default "+
+		"--context hub prints what exposes its Service through this hub", f.Fix)
 
-	_, err = of(connectv1alpha1.ResourceProxyConfigurations).Create(t.Context(), object(version, "ManagedProxyConfiguration", "", "cluster-proxy",
+	_, err := of(connectv1alpha1.ResourceProxyConfigurations).Create(t.Context(), object(version, "ManagedProxyConfiguration", "", "cluster-proxy",
 		map[string]any{"spec": map[string]any{"proxyServer": map[string]any{"namespace": "default"}}}), metav1.CreateOptions{})
 	require.NoError(t, err)
 	const beside, fix = "leads to its clusters beside the add-on cluster-proxy",
-		"fix:   kubectl get configmap cluster-proxy-exposed-services -n default -o yaml --context hub"
+		"fix:   kubectl ocm proxy adopt --context hub | kubectl ocm work apply cluster-proxy-exposed-services -f - -c <clusters> --context hub"
 	require.NotContains(t, run(t, append([]string{"check"}, check...)...).out, beside, "the gate is off")
 	patched(t, hub, library.ClusterManagers, "", "cluster-manager",
 		`{"spec":{"registrationConfiguration":{"featureGates":[{"feature":"ClusterProxy","mode":"Enable"}]}}}`)
@@ -136,10 +162,62 @@ func otherWay(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, got.out, "leads to Services that each cluster lists itself")
 	require.NotContains(t, got.out, fix)
 	_, err = client.Resource(library.ConfigMaps).Namespace("default").Create(t.Context(),
-		object("v1", "ConfigMap", "default", connectv1alpha1.ConfigMapExposedServices, nil), metav1.CreateOptions{})
+		object("v1", "ConfigMap", "default", connectv1alpha1.ConfigMapExposedServices, map[string]any{"data": map[string]any{
+			"ours":   "- {namespace: apps, service: web, port: 8080, protocol: http}\n- {namespace: apps, service: db, port: sql}\n",
+			"theirs": `[{"namespace": "ops", "service": "all"}, {"namespace": "default", "service": "kubernetes"}]`,
+			"none":   "what: ever",
+		}}), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Contains(t, run(t, append([]string{"check"}, check...)...).out, fix)
 	require.NotContains(t, looked(t, check...), "OCM0219", "it is no fault")
+	carried(t, hub)
+}
+
+// carried types what check says beside the add-on, and looks at what is sent.
+func carried(t *testing.T, hub *harness.Cluster) {
+	list := adopted(t)
+	require.Equal(t, map[string]string{
+		"ours":   "- namespace: apps\n  port: 8080\n  protocol: http\n  service: web\n",
+		"theirs": "- namespace: ops\n  service: all\n",
+	}, list.data)
+	for _, left := range []string{
+		`key ours: entry 2: port "sql" must be a number`, "key theirs: entry 2: it is the API server, which managedclusters/proxy leads to",
+		"key none: it is not a list",
+	} {
+		require.Contains(t, list.err, "warning: not in this list: configmap default/cluster-proxy-exposed-services, "+left)
+	}
+	read, err := service.ReadList(list.data)
+	require.NoError(t, err, "agents take it")
+	require.Equal(t, 2, read.Len())
+
+	client := hub.Dynamic(t)
+	registers(t, client, "exposing", true)
+	_, err = client.Resource(library.Namespaces).Create(t.Context(), object("v1", "Namespace", "", "exposing", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	sent := runWith(t, list.out, "work", "apply", "cluster-proxy-exposed-services", "-f", "-", "-c", "exposing", "--context", "hub", "--wait=false")
+	require.Zero(t, sent.code)
+	work, err := client.Resource(library.ManifestWorks).Namespace("exposing").Get(t.Context(), "cluster-proxy-exposed-services", metav1.GetOptions{})
+	require.NoError(t, err)
+	text, err := work.MarshalJSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"name":"cluster-proxy-exposed-services","namespace":"open-cluster-management-agent"`)
+}
+
+// adoption is what proxy adopt prints.
+type adoption struct {
+	said
+	data map[string]string
+}
+
+func adopted(t *testing.T, words ...string) adoption {
+	t.Helper()
+	out := adoption{said: run(t, append([]string{"proxy", "adopt", "--context", "hub"}, words...)...)}
+	require.Zero(t, out.code)
+	var list corev1.ConfigMap
+	require.NoError(t, yaml.UnmarshalStrict([]byte(strings.TrimPrefix(out.out, "---\n")), &list))
+	require.Equal(t, "open-cluster-management-agent/cluster-proxy-exposed-services", list.Namespace+"/"+list.Name)
+	out.data = list.Data
+	return out
 }
 
 // storedFaults stores a placement as hubs did whose version of placements is gone, and hides a version
