@@ -26,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -214,6 +215,22 @@ func TestAServiceIsReachedByACommand(t *testing.T) {
 	require.Contains(t, out.String(), "commanded/http:web:8080\n")
 	o := y.opens(t, "web", "-n", "commanded")
 	y.testOpened(t, o)
+
+	// A token of the client's own is not taken for that of the user.
+	grant(t, e.dyn, "test:services:typist", "test:services:commanded", "User", "system:serviceaccount:default:typist")
+	byToken := e.types(t, e.hub.As(t, "default", "typist"))
+	soon(t, func() error { // the right counts after a moment
+		answer := raw(t, e.hub.As(t, "default", "typist"), http.MethodGet, connectv1alpha1.ServicePath("commanded", "commanded/http:web:8080/"), nil)
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s", answer.Status)
+		}
+		return nil
+	})
+	second := byToken.opens(t, "commanded/http:web:8080")
+	answer, text := second.asks(t, http.MethodGet, "/", "", "Authorization", "Bearer other")
+	require.Equal(t, []any{http.StatusOK, "GET / "}, []any{answer.StatusCode, text})
+	second.end()
+	require.Zero(t, <-second.code)
 
 	// What is taken away from the list is told to the client, and here.
 	e.list(t, nil)
