@@ -32,6 +32,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
+// TestMain runs the plugin once before anything else: the first time, it sets the logger of the
+// client libraries, which these read without a lock whenever they log.
+func TestMain(m *testing.M) {
+	s := app.Streams{Out: io.Discard, Err: os.Stderr, Clock: clock.RealClock{}, Getenv: func(string) string { return "" }}
+	if code := app.Run(context.Background(), s, []string{"kubectl-ocm", "options"}); code != 0 {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
 // typing is a user of the hub who types commands. The context hub is theirs, and spoke that of an administrator of
 // the cluster.
 type typing struct {
