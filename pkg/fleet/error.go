@@ -80,6 +80,10 @@ func Fail(message string, err error, fix Fix) *Error {
 	return e
 }
 
+// tooLate is how client-go's limiter of requests refuses to begin one that the deadline would end. The error
+// has no type.
+const tooLate = "would exceed context deadline"
+
 // Explain turns an API error about subject into an Error, with a fix for the common reasons.
 // An err that already is an Error is returned unchanged.
 func Explain(subject string, c *Cluster, err error) error {
@@ -99,7 +103,7 @@ func Explain(subject string, c *Cluster, err error) error {
 		return Fail(subject, err, Advice("use a user with the rights of cluster-admin on "+c.Where()))
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), tooLate):
 		return &Error{Kind: Timeout, Message: "timed out " + subject, Cause: OneLine(err.Error()), Fix: LongerTimeout.With(),
 			Err: err}
 	case Unanswered(err):

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 func TestErrorsOfTheAPIAreExplained(t *testing.T) {
@@ -19,6 +21,10 @@ func TestErrorsOfTheAPIAreExplained(t *testing.T) {
 		return apierrors.NewForbidden(ManagedClusters.GroupResource(), "c1",
 			errors.New(`admission webhook "v" denied the request: `+text))
 	}
+	limiter := flowcontrol.NewTokenBucketRateLimiter(0.001, 1)
+	require.True(t, limiter.TryAccept())
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for name, tc := range map[string]struct {
 		err  error
 		kind Kind
@@ -43,6 +49,7 @@ func TestErrorsOfTheAPIAreExplained(t *testing.T) {
 			"deadline",
 			LongerTimeout.With(),
 		},
+		"too late to begin": {limiter.Wait(soon), Timeout, "deadline", LongerTimeout.With()},
 		"wrong login": {apierrors.NewUnauthorized("no"), Failed, "does not know this user",
 			Advice("renew the credentials of context hub, for example by logging in again")},
 	} {

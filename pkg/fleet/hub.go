@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,9 @@ func ServerVersion(ctx context.Context, c *Cluster) (string, error) {
 	first, cancel := context.WithTimeout(ctx, ReachTimeout)
 	defer cancel()
 	raw, err := c.Get(first, "/version")
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || strings.Contains(err.Error(), tooLate)) {
 		// The time of the whole operation is over, or somebody interrupted it.
-		return "", Explain("waiting for "+c.String()+" to answer", c, ctx.Err())
+		return "", Explain("waiting for "+c.String()+" to answer", c, cmp.Or(ctx.Err(), err))
 	}
 	if err != nil {
 		return "", unreachable(c, err)
