@@ -7,13 +7,10 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +53,8 @@ func TestPodsAreReachedThroughTheHub(t *testing.T) {
 	t.Run("logs are read and followed", r.testLogs)
 	t.Run("commands run, and their exit code and input arrive", r.testExec)
 	t.Run("ports are forwarded", r.testForward)
+	t.Run("a Service is reached", r.testService)
+	t.Run("a chart is installed", r.testChart)
 	t.Run("a running program is attached to", r.testAttach)
 	for name, sockets := range map[string]string{"WebSocket": "true", "SPDY": "false"} {
 		r.sockets = sockets
@@ -152,17 +151,9 @@ func (r *reached) testForward(t *testing.T) {
 	require.NoError(t, err)
 	port := regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) -> 8080\n$`).FindStringSubmatch(line)
 	require.NotNil(t, port, line)
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return r.hub.Config.Dial(ctx, network, port[1])
-	}}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://forwarded/", http.NoBody)
+	page, err := r.page(t, "http://"+port[1])
 	require.NoError(t, err)
-	answer, err := client.Do(request)
-	require.NoError(t, err)
-	page, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	require.Contains(t, string(page), "<h1>Declared once on the hub</h1>", fmt.Sprint(answer.Status))
+	require.Contains(t, page, "<h1>Declared once on the hub</h1>")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, <-ended, "kubectl is ended by the signal")
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command build makes the Kubernetes programs that tests and demo run, from
+// Command build makes the programs of Kubernetes, and Helm, that tests and demo run, from
 // their Go modules, for the machine it runs on.
 //
-//	go -C test/kubernetes run ./build                 all seven programs
+//	go -C test/kubernetes run ./build                 all of them
 //	go -C test/kubernetes run ./build -control-plane  without node programs
 //	go -C test/kubernetes run ./build -release DIR    and compress the control plane, for playgrounds to download
 //

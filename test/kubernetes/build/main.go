@@ -29,6 +29,7 @@ type program struct {
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
+	helmModule       = "helm.sh/helm/v4"
 )
 
 // programs are listed in build order: those that take longest first, those of nodes last.
@@ -40,13 +41,14 @@ var programs = []program{
 	{"kube-scheduler", kubernetesModule + "/cmd/kube-scheduler", kubernetesModule, ".", true},
 	{"kubelet", kubernetesModule + "/cmd/kubelet", kubernetesModule, ".", true},
 	{"kube-proxy", kubernetesModule + "/cmd/kube-proxy", kubernetesModule, ".", true},
+	{"helm", helmModule + "/cmd/helm", helmModule, "helm", true},
 }
 
 // job is what to build, for one architecture.
 type job struct {
 	arch   string
 	wanted []program
-	// versions are those that the two go.mod files pin, by module.
+	// versions are those that the go.mod files pin, by module.
 	versions map[string]string
 	// dir is the folder with the programs.
 	dir string
