@@ -36,7 +36,7 @@ func TestWhatWorksCostAnyAgent(t *testing.T) {
 	p.spokeConfig, p.spoke = configured(t, *spokeFlag)
 	p.create("warm", 1, 1, true)
 	p.remove("warm", 1)
-	p.measure(budget.Sized(200, 60))
+	p.measure(budget.Sized(200, 60), 1)
 }
 
 // configured returns the client of a kubeconfig, without rate limit.

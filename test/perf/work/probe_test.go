@@ -271,7 +271,7 @@ type measured struct {
 	// one is a single work of ten objects up to Applied, raw are writes without any agent:
 	// those before each burst.
 	one, raw cost
-	// created, updated and deleted are bursts of works of one object.
+	// created, updated and deleted are bursts of works of one object; works is how many there were.
 	works                     int
 	created, updated, deleted cost
 }
@@ -279,30 +279,36 @@ type measured struct {
 // objectsOfOne is the number of objects of the single work.
 const objectsOfOne = 10
 
-// measure runs the probe.
-func (p *probe) measure(n int) measured {
+// measure runs the probe: bursts of n works, several times, because one burst costs the API servers a few
+// collections of garbage more or less.
+func (p *probe) measure(n, rounds int) measured {
 	p.t.Helper()
 	id := strconv.FormatInt(time.Now().UnixNano(), 36)
-	m := measured{works: n}
+	m := measured{works: n * rounds}
 	m.one = p.create("one-"+id, 1, objectsOfOne, false)
 	p.t.Logf("one work of %d objects: %s", objectsOfOne, m.one)
 	p.remove("one-"+id, 1)
 	// What both API servers and the probe use without works does not count.
 	rest := p.step("", 0, true, nil, nil)
-	for _, s := range []struct {
-		what string
-		into *cost
-		run  func() cost
-	}{
-		{"created", &m.created, func() cost { return p.create("many-"+id, n, 1, true) }},
-		{"updated", &m.updated, func() cost { return p.update("many-"+id, n, 1) }},
-		{"deleted", &m.deleted, func() cost { return p.remove("many-"+id, n) }},
-	} {
-		m.raw.add(p.rawWrites(2 * n))
-		*s.into = s.run()
-		s.into.servers, s.into.agent = s.into.servers-rest.servers, s.into.agent-rest.agent
-		p.t.Logf("%d works %s: %s", n, s.what, *s.into)
+	for round := range rounds {
+		prefix := fmt.Sprintf("many-%s-%d", id, round)
+		for _, s := range []struct {
+			into *cost
+			run  func() cost
+		}{
+			{&m.created, func() cost { return p.create(prefix, n, 1, true) }},
+			{&m.updated, func() cost { return p.update(prefix, n, 1) }},
+			{&m.deleted, func() cost { return p.remove(prefix, n) }},
+		} {
+			m.raw.add(p.rawWrites(2 * n))
+			c := s.run()
+			c.servers, c.agent = c.servers-rest.servers, c.agent-rest.agent
+			s.into.add(c)
+		}
 	}
+	p.t.Logf("%d works created: %s", m.works, m.created)
+	p.t.Logf("%d works updated: %s", m.works, m.updated)
+	p.t.Logf("%d works deleted: %s", m.works, m.deleted)
 	p.t.Logf("raw writes: %s", m.raw)
 	p.t.Logf("time and CPU of the API servers, for each write as multiples of a raw one: created %.2f and %.2f, updated %.2f and %.2f, deleted %.2f and %.2f",
 		m.time(m.created), m.cpu(m.created), m.time(m.updated), m.cpu(m.updated), m.time(m.deleted), m.cpu(m.deleted))

@@ -282,7 +282,7 @@ func TestTheWorkAgentKeepsItsBudgets(t *testing.T) {
 	b.budgets.Time("feedbackPushed", pushed, write)
 	b.budgets.Tail("feedbackPushedTail", pushed, write)
 
-	b.own().measure(budget.Sized(200, 60)).check(b.budgets)
+	b.own().measure(60, 4).check(b.budgets)
 
 	require.Eventually(t, func() bool {
 		before := b.requests.Load()
