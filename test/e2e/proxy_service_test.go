@@ -46,7 +46,7 @@ func (r *reached) testService(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, page, "<h1>Declared once on the hub</h1>")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	require.Error(t, <-ended, "it was interrupted")
+	require.NoError(t, <-ended, "an interrupt is how it ends")
 }
 
 // testChart installs a chart with Helm, which knows nothing of the hub: it has a kubeconfig that leads through it.
