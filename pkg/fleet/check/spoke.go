@@ -144,6 +144,7 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 		return nil, fleet.Explain("listing deployments of "+a.k.AgentNamespace(), a.o.Spoke, err)
 	}
 	var out []Finding
+	halfway := betweenLayouts(list, a.k.Name)
 	for i := range list {
 		d := &list[i]
 		if !strings.HasPrefix(d.Name, a.k.Name+"-") {
@@ -160,12 +161,28 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 				}
 			}
 		}
+		if halfway && d.Name == operatorv1.AgentDeployment(a.k.Name) {
+			// With a pod it would be a second agent.
+			f.Cause, f.Fix = "a change to the compact layout was interrupted; the Deployments of the operator end first", a.join()
+		}
 		out = append(out, f)
 	}
 	if out == nil {
 		out = []Finding{failure(CodeSpokeAgent, "the agent has no deployment in "+a.k.AgentNamespace(), "", a.join())}
 	}
 	return out, nil
+}
+
+// betweenLayouts reports whether a join that makes one process of an agent was interrupted: its
+// Deployment has no pod yet, and those of the operator are still there.
+func betweenLayouts(list []appsv1.Deployment, klusterlet string) bool {
+	claimed, apart := false, false
+	for i := range list {
+		d := &list[i]
+		claimed = claimed || d.Name == operatorv1.AgentDeployment(klusterlet) && member.RunsOurs(d) == "run" && workload.ScaledDown(d)
+		apart = apart || slices.Contains(operatorv1.AgentDeployments(klusterlet, operatorv1.InstallModeDefault), d.Name) && member.RunsOurs(d) != ""
+	}
+	return claimed && apart
 }
 
 // conditions reports each condition of the klusterlet that is not as it should be.

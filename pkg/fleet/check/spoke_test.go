@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -30,6 +32,31 @@ func TestNothingIsWellThatIsDown(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.want, withoutEchoes(tc.found, CodeSpokeKlusterlet, CodeSpokeAgent)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestAnAgentBetweenLayoutsIsToldFromOneThatIsScaledDown: to scale up the former would start a second agent.
+func TestAnAgentBetweenLayoutsIsToldFromOneThatIsScaledDown(t *testing.T) {
+	deployment := func(name, runs string, replicas int32) appsv1.Deployment {
+		d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{runs}}}
+		return d
+	}
+	claimed, registration := deployment("klusterlet-agent", "run", 0), deployment("klusterlet-registration-agent", "registration", 1)
+	for name, tc := range map[string]struct {
+		all  []appsv1.Deployment
+		want bool
+	}{
+		"between layouts":           {[]appsv1.Deployment{claimed, registration}, true},
+		"scaled down":               {[]appsv1.Deployment{claimed}, false},
+		"split":                     {[]appsv1.Deployment{registration}, false},
+		"another one's":             {[]appsv1.Deployment{claimed, deployment("other-registration-agent", "registration", 1)}, false},
+		"it runs already":           {[]appsv1.Deployment{deployment("klusterlet-agent", "run", 1), registration}, false},
+		"Singleton, by an operator": {[]appsv1.Deployment{deployment("klusterlet-agent", "agent", 0), registration}, false},
+	} {
+		if got := betweenLayouts(tc.all, "klusterlet"); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
