@@ -22,7 +22,7 @@ var (
 // Any other address is one that somebody chose, and could be that of a node or of a service of the
 // cloud, which trusts whoever runs there. The error is ErrNoPort, or says why no such Service is reached.
 func Address(t Target, s *corev1.ServiceSpec) (netip.AddrPort, error) {
-	if t.Namespace == "default" && t.Name == "kubernetes" {
+	if t.isAPIServer() {
 		return netip.AddrPort{}, fmt.Errorf("%w: it is the API server, which is reached by managedclusters/proxy with the identity of the user", errNotDialled)
 	}
 	switch {

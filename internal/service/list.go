@@ -71,7 +71,7 @@ func Sift(value string) (taken []Target, left []error, err error) {
 		if err == nil {
 			t, err = e.read()
 		}
-		if err == nil && t.Namespace == "default" && t.Name == "kubernetes" {
+		if err == nil && t.isAPIServer() {
 			err = errors.New("it is the API server, which managedclusters/proxy leads to")
 		}
 		if err != nil {

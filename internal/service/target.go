@@ -86,3 +86,6 @@ func Read(h http.Header) (Target, error) {
 	}
 	return t, nil
 }
+
+// isAPIServer reports whether it is the Service of the API server, which is reached with the identity of the user only.
+func (t Target) isAPIServer() bool { return t.Namespace == "default" && t.Name == "kubernetes" }

@@ -3,7 +3,6 @@
 package app_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,12 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 )
 
@@ -81,12 +77,8 @@ func (s *scene) killedAfter(n int, line []string) {
 		server.WhileAlive(alive)
 		defer server.WhileAlive(nil)
 	}
-	at, err := time.Parse(time.RFC3339, now)
-	require.NoError(s.t, err)
-	var out, errs bytes.Buffer
-	code := app.Run(ctx, app.Streams{In: strings.NewReader(manifest), Out: &out, Err: &errs, Clock: clocktesting.NewFakeClock(at),
-		Getenv: func(name string) string { return s.env[name] }}, append([]string{"/krew/bin/kubectl-ocm"}, line...))
-	require.NotZero(s.t, code, "it was not killed: %s", out.String())
+	got := s.runUntil(ctx, manifest, line...)
+	require.NotZero(s.t, got.code, "it was not killed: %s", got.out)
 }
 
 // fleeting matches what differs between two runs that do the same.

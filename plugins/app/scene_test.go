@@ -60,11 +60,17 @@ func (s *scene) run(words ...string) said {
 
 func (s *scene) runIn(stdin string, words ...string) said {
 	s.t.Helper()
+	return s.runUntil(s.t.Context(), stdin, words...)
+}
+
+// runUntil is runIn that ends with ctx.
+func (s *scene) runUntil(ctx context.Context, stdin string, words ...string) said {
+	s.t.Helper()
 	at, err := time.Parse(time.RFC3339, now)
 	require.NoError(s.t, err)
 	var out, errs bytes.Buffer
 	clk := clocktesting.NewFakeClock(at)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	code := app.Run(ctx, app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, Clock: clk, Width: s.width,
 		Getenv: func(name string) string { return s.env[name] }}, append([]string{"/krew/bin/kubectl-ocm"}, words...))

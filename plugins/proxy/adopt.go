@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/proxy"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -44,6 +46,7 @@ func newAdopt(f *options.Factory) *cobra.Command {
 	}
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.Set, "clusterset", "", "also what is exposed on the clusters of this set alone")
+	_ = cmd.RegisterFlagCompletionFunc("clusterset", complete.Sets(f))
 	cmd.Flags().StringVar(&o.AgentNamespace, "agent-namespace", operatorv1.NamespaceAgent, "namespace of the agent on the managed clusters")
 	return cmd
 }
@@ -71,7 +74,7 @@ func (o *AdoptOptions) Run(ctx context.Context, hub *fleet.Cluster) error {
 	}
 	if o.Format.Machine() {
 		if o.Format == ui.Name {
-			return u.Result(o.Format, "", nil, []string{"configmap/cluster-proxy-exposed-services"})
+			return u.Result(o.Format, "", nil, []string{"configmap/" + connectv1alpha1.ConfigMapExposedServices})
 		}
 		return u.Document(o.Format, adopted.List)
 	}

@@ -3,14 +3,7 @@
 package check
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"net/http/httptest"
 	"testing"
@@ -21,54 +14,32 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// authority issues certificates of servers for tests.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T, name string) authority {
+// serves starts a server with a certificate of that authority for some addresses, and returns where it is.
+func serves(t *testing.T, authority *pki.Authority, name string, addresses ...net.IP) string {
 	t.Helper()
-	a := authority{}
-	a.cert, a.key = a.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	return a
-}
-
-func (a authority) issue(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	pair, err := authority.Serving(name, []string{"kubernetes"}, addresses)
 	require.NoError(t, err)
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	cert, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return cert, key
-}
-
-// server starts a server with a certificate for some addresses, and returns where it is.
-func (a authority) server(t *testing.T, addresses ...net.IP) string {
-	t.Helper()
-	cert, key := a.issue(t, &x509.Certificate{IPAddresses: addresses, DNSNames: []string{"kubernetes"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	server := httptest.NewUnstartedServer(nil)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
 func TestAnotherServerAtThePublishedAddressIsToldFromAWrongCertificate(t *testing.T) {
-	ours, others, here := newAuthority(t, "ours"), newAuthority(t, "egress"), net.IPv4(127, 0, 0, 1)
-	right, wrongName := ours.server(t, here), ours.server(t)
-	foreign, foreignNoName := others.server(t, here), others.server(t)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ours.cert.Raw})
+	ours, err := pki.Open(t.TempDir(), "ours", time.Now())
+	require.NoError(t, err)
+	others, err := pki.Open(t.TempDir(), "egress", time.Now())
+	require.NoError(t, err)
+	here := net.IPv4(127, 0, 0, 1)
+	right, wrongName := serves(t, ours, "right", here), serves(t, ours, "unnamed")
+	foreign, foreignNoName := serves(t, others, "right", here), serves(t, others, "unnamed")
+	ca := ours.Certificate()
 
 	for name, tc := range map[string]struct {
 		published, own string

@@ -131,7 +131,7 @@ func (h *hubCheck) copiesTokens(ctx context.Context) ([]Finding, error) {
 		return nil, nil
 	case err != nil:
 		return nil, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, h.o.Hub, err)
-	case !isOn(gatesOf(cm), gate.ClusterProfile) || !isOn(gatesOf(cm), gate.ManagedServiceAccount):
+	case !copiesAreWanted(cm.Spec):
 		return nil, nil
 	}
 	user := accountOf(confighub.ComponentNamespace, confighub.AddOnManager)
@@ -154,15 +154,10 @@ func (h *hubCheck) copiesTokens(ctx context.Context) ([]Finding, error) {
 	return []Finding{f}, nil
 }
 
-// gatesOf returns the feature gates that a ClusterManager sets for registration and add-ons.
-func gatesOf(cm *operatorv1.ClusterManager) (out []operatorv1.FeatureGate) {
-	if c := cm.Spec.RegistrationConfiguration; c != nil {
-		out = append(out, c.FeatureGates...)
-	}
-	if c := cm.Spec.AddOnManagerConfiguration; c != nil {
-		out = append(out, c.FeatureGates...)
-	}
-	return out
+// copiesAreWanted reports whether both gates are on that the copies need.
+func copiesAreWanted(s operatorv1.ClusterManagerSpec) bool {
+	clusters, addOns := s.RegistrationConfiguration, s.AddOnManagerConfiguration
+	return clusters != nil && isOn(clusters.FeatureGates, gate.ClusterProfile) && addOns != nil && isOn(addOns.FeatureGates, gate.ManagedServiceAccount)
 }
 
 // isOn reports whether a gate that is off by default is on.

@@ -62,7 +62,8 @@ func (c *checking) leads(ctx context.Context) ([]Finding, error) {
 
 // hasGate reports whether the hub is to lead to its clusters.
 func hasGate(cm *operatorv1.ClusterManager) bool {
-	return isOn(gatesOf(cm), connectv1alpha1.GateClusterProxy)
+	c := cm.Spec.RegistrationConfiguration
+	return c != nil && isOn(c.FeatureGates, connectv1alpha1.GateClusterProxy)
 }
 
 // addOnProxy tells of the add-on cluster-proxy, which leads to the clusters in another way: what it exposes is not what

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/service"
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -51,6 +52,9 @@ type adoption struct {
 // nothing: what a cluster exposes is decided there.
 func Adopt(ctx context.Context, o AdoptOptions) (*Adopted, error) {
 	a := &adoption{AdoptOptions: o, data: map[string]string{}}
+	if err := a.checkSet(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.settings(ctx); err != nil {
 		return nil, err
 	}
@@ -86,6 +90,18 @@ func NamespaceOfAddOn(settings *unstructured.Unstructured) string {
 
 func (a *adoption) of(resource string) dynamic.ResourceInterface {
 	return a.Hub.Client.Resource(connectv1alpha1.GroupVersionAddOn.WithResource(resource))
+}
+
+// checkSet refuses a set that the hub does not have.
+func (a *adoption) checkSet(ctx context.Context) error {
+	if a.Set == "" {
+		return nil
+	}
+	sets, err := naming.Sets(ctx, a.Hub)
+	if err == nil && !slices.Contains(sets, a.Set) {
+		return naming.NoSet(a.Set, a.Hub)
+	}
+	return err
 }
 
 // settings reads the list of the add-on that its ManagedProxyConfiguration leads to.

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -138,6 +139,15 @@ func otherWay(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, refused.err, "managedproxyserviceresolver/logs is for the clusters of the set default; "+
 		"managedproxyserviceresolver/odd selects its clusters by something else than a cluster set")
 	require.Contains(t, refused.err, "fix:   kubectl ocm proxy adopt --clusterset default --context hub\n")
+	typo := run(t, "proxy", "adopt", "--clusterset", "default", "--context", "hub")
+	require.Equal(t, 1, typo.code)
+	require.Contains(t, typo.err, `there is no cluster set "default"`)
+	sets := client.Resource(library.ManagedClusterSets)
+	for _, name := range []string{"default", "other"} {
+		_, err := sets.Create(t.Context(), object("cluster.open-cluster-management.io/v1beta2", "ManagedClusterSet", "", name, nil), metav1.CreateOptions{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, sets.Delete(context.Background(), name, metav1.DeleteOptions{})) }()
+	}
 	list := adopted(t, "--clusterset", "default")
 	require.Equal(t, map[string]string{"resolver.logs": "- namespace: ops\n  service: logs\n"}, list.data)
 	require.Contains(t, list.err, "warning: not in this list: managedproxyserviceresolver/odd selects")

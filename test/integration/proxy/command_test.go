@@ -336,7 +336,8 @@ func TestWhyAServiceIsNotReachedIsSaid(t *testing.T) {
 	y.fails(t, []string{"unreached/plain"}, "cluster unreached exposes all of its ports", "-- get services -n unreached")
 	y.fails(t, []string{"unreached/two"}, "cluster unreached exposes several", "fix:   kubectl ocm proxy service -c unreached --context hub")
 	e.list(t, map[string]string{"all": "- {namespace: unreached, service: plain, port: http}"})
-	y.fails(t, nil, `key all, entry 1: port "http" must be a number`, "fix:   kubectl edit configmap cluster-proxy-exposed-services -n open-cluster-management-agent")
+	y.fails(t, nil, `key all, entry 1: port "http" must be a number`,
+		"fix:   kubectl edit configmap cluster-proxy-exposed-services -n open-cluster-management-agent")
 
 	nobody := e.types(t, e.personConfig(t, "nobody"))
 	nobody.fails(t, []string{"unreached/http:plain:80"}, `cannot get resource "clusterservices/proxy"`,

@@ -74,9 +74,11 @@ func accept(t *testing.T, admin dynamic.Interface, name string) {
 		api dynamic.ResourceInterface
 		raw string
 	}{
-		{admin.Resource(clusters), `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":true}}`},
+		{admin.Resource(clusters),
+			`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":true}}`},
 		{admin.Resource(namespaces), `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`},
-		{admin.Resource(leases).Namespace(name), `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + clusterv1.LeaseName + `","labels":{"of":%q}}}`},
+		{admin.Resource(leases).Namespace(name),
+			`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + clusterv1.LeaseName + `","labels":{"of":%q}}}`},
 	} {
 		u := &unstructured.Unstructured{}
 		require.NoError(t, u.UnmarshalJSON(fmt.Appendf(nil, o.raw, name)))

@@ -49,7 +49,8 @@ func writers(s *scene.Scene, from int64) map[string]int {
 // register gives the template of an add-on a registration, so that its agent is known on the hub.
 func (s *run) register(name string) {
 	s.t.Helper()
-	_, err := s.Dyn.Resource(templates).Patch(s.t.Context(), name, types.MergePatchType, []byte(`{"spec":{"registration":[{"type":"KubeClient","kubeClient":{}}]}}`), metav1.PatchOptions{})
+	_, err := s.Dyn.Resource(templates).Patch(s.t.Context(), name, types.MergePatchType,
+		[]byte(`{"spec":{"registration":[{"type":"KubeClient","kubeClient":{}}]}}`), metav1.PatchOptions{})
 	require.NoError(s.t, err)
 }
 
@@ -58,7 +59,8 @@ func TestTheWritesOfAnAddOnStayWithinTheirBudget(t *testing.T) {
 	s := &run{Scene: scene.New(t, audit.OnlyResources, audit.NotReads, audit.NotLeases), t: t, clusters: accepted}
 	s.Fleet(s.clusters)
 	s.Each(0, s.clusters, func(ctx context.Context, i int) error {
-		_, err := s.Dyn.Resource(clusters).Patch(ctx, fmt.Sprintf("c-%04d", i), types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{})
+		_, err := s.Dyn.Resource(clusters).Patch(ctx, fmt.Sprintf("c-%04d", i), types.MergePatchType,
+			[]byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{})
 		return err
 	})
 	s.prepare("counted")
