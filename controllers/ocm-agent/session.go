@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -211,6 +212,7 @@ func (s *session) services() *proxy.Services {
 func (s *session) returnMemory(ctx context.Context) error {
 	select {
 	case <-s.process.clock.After(settling):
+		runtime.GC() // what pools keep is only free after a second collection
 		debug.FreeOSMemory()
 		<-ctx.Done()
 	case <-ctx.Done():

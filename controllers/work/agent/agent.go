@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -273,6 +274,7 @@ func (a *agent) giveBack(ctx context.Context) error {
 		}
 		now := a.passes.Load()
 		if now == last && now-given >= manyPasses {
+			runtime.GC() // what pools keep is only free after a second collection
 			debug.FreeOSMemory()
 			given = now
 		}

@@ -4,12 +4,11 @@ package ledger
 
 import (
 	"bytes"
-	"compress/flate"
 	"container/list"
 	"encoding/json"
-	"errors"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -105,17 +104,14 @@ func (b *bodies) remove(name string) {
 	delete(b.items, name)
 }
 
-// compressors are reused while there is much to do: each takes more than a megabyte.
-var compressors = sync.Pool{New: func() any {
-	c, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for a level that does not exist
-	return c
-}}
-
+// compress returns a work as compressed JSON. Nothing stays in memory between two calls; a writer
+// of the standard library would keep more than a megabyte.
 func compress(work *workv1.ManifestWork) ([]byte, error) {
+	text, err := json.Marshal(work)
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
-	c := compressors.Get().(*flate.Writer)
-	defer compressors.Put(c)
-	c.Reset(&out)
-	err := errors.Join(json.NewEncoder(c).Encode(work), c.Close())
+	err = flate.StatelessDeflate(&out, text, true, nil)
 	return bytes.Clone(out.Bytes()), err
 }
