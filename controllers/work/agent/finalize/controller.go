@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/go-logr/logr"
@@ -76,12 +77,27 @@ type Controller struct {
 // New returns a Controller.
 func New(c Config) *Controller { return &Controller{c: c} }
 
+// pass is one pass over an AppliedManifestWork. It remembers what it did itself, which the
+// watch may show later.
+type pass struct {
+	*Controller
+	name string
+	// deleted is the AppliedManifestWork whose deletion the API server accepted, gone the
+	// one whose last finalizer it took.
+	deleted, gone types.UID
+}
+
 // Reconcile takes the steps that are possible for the AppliedManifestWork of that name.
 func (c *Controller) Reconcile(ctx context.Context, name string) (reconcile.Result, error) {
+	p := &pass{Controller: c, name: name}
 	for range maxSteps {
-		wait, end, err := c.next(ctx, name)
+		wait, end, err := p.next(ctx)
 		switch {
 		case apierrors.IsConflict(err):
+			// The watch may be late, and must not hold up the next pass, too.
+			if _, err := c.c.Applied.Live(ctx, name); err != nil {
+				return reconcile.Result{}, fmt.Errorf("ending appliedmanifestwork %s: %w", name, err)
+			}
 			return reconcile.Result{RequeueAfter: conflictRetry}, nil
 		case err != nil:
 			return reconcile.Result{}, fmt.Errorf("ending appliedmanifestwork %s: %w", name, err)
@@ -93,8 +109,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (reconcile.Resu
 }
 
 // next takes the next step. A duration, or end, ends the pass.
-func (c *Controller) next(ctx context.Context, name string) (wait time.Duration, end bool, err error) {
-	s, err := c.gather(ctx, name)
+func (p *pass) next(ctx context.Context) (wait time.Duration, end bool, err error) {
+	s, err := p.gather(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -102,14 +118,19 @@ func (c *Controller) next(ctx context.Context, name string) (wait time.Duration,
 	if step == Rest {
 		return wait, true, nil
 	}
-	wait, err = c.takeStep(ctx, step, s)
+	wait, err = p.takeStep(ctx, step, s)
 	return wait, false, err
 }
 
 // gather reads the two sides. A work that is being deleted is read whole, for its delete
 // option.
-func (c *Controller) gather(ctx context.Context, name string) (State, error) {
+func (p *pass) gather(ctx context.Context) (State, error) {
+	c, name := p.Controller, p.name
 	s := State{Now: c.c.Clock.Now(), Grace: c.c.Grace, Applied: c.c.Applied.Get(name)}
+	if s.Applied != nil && s.Applied.UID == p.deleted && s.Applied.DeletionTimestamp == nil {
+		s.Applied = s.Applied.DeepCopy()
+		s.Applied.DeletionTimestamp = &metav1.Time{Time: s.Now}
+	}
 	if s.Applied != nil {
 		s.Unconfirmed = s.Applied.Annotations[workv1.AnnotationRemovalHeld]
 	}
@@ -140,14 +161,14 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 }
 
 // takeStep takes one step; a duration ends the pass until then.
-func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Duration, error) {
-	switch step {
+func (p *pass) takeStep(ctx context.Context, step Step, s State) (time.Duration, error) {
+	switch c := p.Controller; step {
 	case Delete:
-		return 0, c.end(ctx, s)
+		return 0, p.end(ctx, s)
 	case Empty:
-		return c.empty(ctx, s)
+		return p.empty(ctx, s)
 	case Release:
-		return 0, c.release(ctx, s.Work)
+		return 0, p.release(ctx, s.Work)
 	case Stamp:
 		return 0, c.stamp(ctx, s)
 	case Unstamp:
@@ -161,16 +182,24 @@ func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Dur
 	case HoldDeletion:
 		return holdEvery, c.holdDeletion(ctx, s)
 	default: // Evict
-		return c.evict(ctx, s)
+		return p.evict(ctx, s)
 	}
 }
 
 // end deletes the AppliedManifestWork, which keeps its finalizer.
-func (c *Controller) end(ctx context.Context, s State) error {
-	if err := c.letGo(ctx, s); err != nil {
+func (p *pass) end(ctx context.Context, s State) error {
+	if err := p.letGo(ctx, s); err != nil {
 		return err
 	}
-	_, err := c.c.Applied.Delete(ctx, s.Applied)
+	return p.delete(ctx, s.Applied)
+}
+
+// delete deletes an AppliedManifestWork, which the next step sees as deleting.
+func (p *pass) delete(ctx context.Context, applied *workv1.AppliedManifestWork) error {
+	err := p.c.Applied.Delete(ctx, applied)
+	if err == nil {
+		p.deleted = applied.UID
+	}
 	return err
 }
 
@@ -213,7 +242,8 @@ func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork
 
 // empty removes the objects, last rank first, and shortens the record to those that still
 // exist; when none is left, it drops the finalizer.
-func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) {
+func (p *pass) empty(ctx context.Context, s State) (time.Duration, error) {
+	c := p.Controller
 	recorded := slices.Clone(s.Applied.Status.AppliedResources)
 	slices.SortStableFunc(recorded, func(a, b workv1.AppliedManifestResourceMeta) int {
 		return cmp.Compare(manifest.RankResource(b.Resource), manifest.RankResource(a.Resource))
@@ -242,7 +272,7 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	}
 	if len(pending) == 0 {
 		c.c.Track(s.Applied.Name, nil)
-		return 0, c.c.Applied.Release(ctx, s.Applied)
+		return 0, p.drop(ctx, s.Applied)
 	}
 	if len(pending) != len(recorded) {
 		ledger.Sort(pending)
@@ -259,6 +289,23 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 		}
 	}
 	return pendingAfter(waited), errors.Join(errs...)
+}
+
+// drop takes the finalizer off an AppliedManifestWork whose objects are gone. By now the watch
+// usually shows that it is being deleted, in the version that the API server expects.
+func (p *pass) drop(ctx context.Context, applied *workv1.AppliedManifestWork) error {
+	newest := p.c.Applied.Get(p.name)
+	if newest == nil || newest.UID != applied.UID || newest.DeletionTimestamp == nil {
+		var err error
+		if newest, err = p.c.Applied.Live(ctx, p.name); newest == nil || newest.UID != applied.UID {
+			return err
+		}
+	}
+	gone, err := p.c.Applied.Release(ctx, newest)
+	if gone {
+		p.gone = newest.UID
+	}
+	return err
 }
 
 // pendingAfter grows with the time that a work has been waiting.
@@ -342,14 +389,16 @@ func (c *Controller) removal(s State, r workv1.AppliedManifestResourceMeta) appl
 	return out
 }
 
-// release drops the finalizer of a work whose AppliedManifestWork is gone, after a live
-// read: its absence from the watch is not enough.
-func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) error {
-	live, err := c.c.Applied.Live(ctx, c.c.Applied.Identity.Name(work.Name))
-	if err != nil || live != nil {
-		return err
+// release drops the finalizer of a work whose AppliedManifestWork is gone. Its absence from
+// the watch is not enough: this pass has taken its last finalizer, or a live read shows it.
+func (p *pass) release(ctx context.Context, work *workv1.ManifestWork) error {
+	if p.gone == "" {
+		live, err := p.c.Applied.Live(ctx, p.name)
+		if err != nil || live != nil {
+			return err
+		}
 	}
-	return reconcile.IgnoreNotFound(c.c.Works.Release(ctx, work))
+	return reconcile.IgnoreNotFound(p.c.Works.Release(ctx, work))
 }
 
 // missing reports whether the hub answered that there is no such work. A server that does
@@ -364,7 +413,8 @@ func recorded(record *workv1.AppliedManifestWork) bool {
 // evict deletes the AppliedManifestWork once the hub itself has answered that there is no
 // such work. One of an earlier address may be deleted when the hub has the work and its
 // objects are recorded under the current address.
-func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) {
+func (p *pass) evict(ctx context.Context, s State) (time.Duration, error) {
+	c := p.Controller
 	work, ours := c.c.Applied.Identity.Work(s.Applied.Name)
 	if !ours {
 		work = s.Applied.Spec.ManifestWorkName
@@ -378,6 +428,5 @@ func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) 
 			return 0, err
 		}
 	}
-	_, err := c.c.Applied.Delete(ctx, s.Applied)
-	return 0, err
+	return 0, p.delete(ctx, s.Applied)
 }

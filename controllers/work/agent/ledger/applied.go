@@ -431,26 +431,33 @@ func notes(values map[string]string) map[string]any {
 	return out
 }
 
-// Release removes our finalizer.
-func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWork) error {
+// Release removes our finalizer. gone is set when the API server has removed the
+// AppliedManifestWork with it.
+func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWork) (gone bool, err error) {
 	finalizers := slices.DeleteFunc(slices.Clone(applied.Finalizers), func(f string) bool { return f == workv1.FinalizerAppliedManifestWork })
-	_, err := a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
-	err = reconcile.IgnoreNotFound(err)
-	if err == nil && len(finalizers) == 0 {
-		a.forget(applied.Name, applied.UID)
+	live, err := a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	if reconcile.IgnoreNotFound(err) != nil {
+		return false, err
 	}
-	return err
+	if err == nil && (len(live.Finalizers) > 0 || live.DeletionTimestamp == nil) {
+		return false, nil
+	}
+	a.forget(applied.Name, applied.UID)
+	return true, nil
 }
 
 // Delete deletes exactly this one; it stays until its finalizer is released.
-func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
+func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWork) error {
 	err := a.client.Resource(appliedResource).Delete(ctx, applied.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &applied.UID}, PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
-	if reconcile.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("deleting appliedmanifestwork %s: %w", applied.Name, err)
+	switch {
+	case apierrors.IsNotFound(err):
+		a.forget(applied.Name, applied.UID)
+	case err != nil:
+		return fmt.Errorf("deleting appliedmanifestwork %s: %w", applied.Name, err)
 	}
-	return a.Live(ctx, applied.Name)
+	return nil
 }
 
 func (a *Applied) patch(
