@@ -249,13 +249,18 @@ func marks(tasks []Task, recorded []string) []string {
 	return slices.Compact(out)
 }
 
+// completed reports whether other manifests are complete than those that are recorded.
+func (p *pass) completed() bool {
+	recorded := recordedMarks(p.applied)
+	return !slices.Equal(marks(p.plan.Tasks, recorded), recorded)
+}
+
 // recordComplete records which manifests are complete.
 func (p *pass) recordComplete(ctx context.Context) error {
-	recorded := recordedMarks(p.applied)
-	now := marks(p.plan.Tasks, recorded)
-	if slices.Equal(now, recorded) {
+	if !p.completed() {
 		return nil
 	}
+	now := marks(p.plan.Tasks, recordedMarks(p.applied))
 	return p.annotate(ctx, map[string]string{workv1.AnnotationCompleteManifests: strings.Join(now, " ")})
 }
 

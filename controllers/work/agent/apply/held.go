@@ -75,10 +75,14 @@ func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatu
 // says that it is applied: a reader of that status may delete the work, and an agent that
 // restarts holds the deletion of a work that is not the recorded one.
 func (p *pass) recordSuccessor(ctx context.Context) error {
-	now := ledger.SightingOf(p.state.Work)
-	last, noted := ledger.LastSeen(p.applied)
-	if !noted || last.UID == now.UID {
+	if !p.replaced() {
 		return nil
 	}
-	return p.annotate(ctx, map[string]string{workv1.AnnotationLastSeen: now.String()})
+	return p.annotate(ctx, map[string]string{workv1.AnnotationLastSeen: ledger.SightingOf(p.state.Work).String()})
+}
+
+// replaced reports whether another work of this name is recorded.
+func (p *pass) replaced() bool {
+	last, noted := ledger.LastSeen(p.applied)
+	return noted && last.UID != p.state.Work.UID
 }

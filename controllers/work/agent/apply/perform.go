@@ -75,18 +75,42 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	return p.result(), removeErr
 }
 
-// conclude records what was written, and then reports it.
+// conclude records what was written, and reports it. The names of the objects were recorded
+// before they were written, so the hub may learn of them while their identities are recorded;
+// what it must not learn of before it is recorded comes first.
 func (p *pass) conclude(ctx context.Context) error {
-	if err := p.recordWritten(ctx); err != nil {
+	if !p.replaced() && !p.completed() {
+		return p.recordAndReport(ctx)
+	}
+	applied, err := p.recordWritten(ctx, p.listed())
+	if err != nil {
 		return err
 	}
-	p.record.owed = nil
+	p.setRecorded(applied)
 	p.remember()
-	p.claim()
 	if err := p.recordComplete(ctx); err != nil {
 		return err
 	}
 	return p.report(ctx)
+}
+
+// recordAndReport does both at once. If nothing could be recorded, the next pass takes
+// nothing of this one as known.
+func (p *pass) recordAndReport(ctx context.Context) error {
+	p.remember()
+	var recording sync.WaitGroup
+	var applied *workv1.AppliedManifestWork
+	var err error
+	list := p.listed()
+	recording.Go(func() { applied, err = p.recordWritten(ctx, list) })
+	reportErr := p.report(ctx)
+	recording.Wait()
+	if err != nil {
+		p.record.items = nil
+		return err
+	}
+	p.setRecorded(applied)
+	return reportErr
 }
 
 // look reads the objects that may have changed, and meanwhile puts the finalizer on the
@@ -193,29 +217,34 @@ func (p *pass) liveOf(ctx context.Context, i int) (*unstructured.Unstructured, e
 // known, and those whose removal waits.
 func (p *pass) recordObjects(ctx context.Context) error {
 	list := p.listed()
-	if slices.Equal(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
-		p.record.resources = sumOf(list)
+	if records(p.applied, list) {
 		return nil
 	}
-	return p.recordList(ctx, list)
+	applied, err := p.c.Applied.Record(ctx, p.applied, list, nil)
+	if err == nil {
+		p.applied = applied
+	}
+	return err
 }
 
 // recordWritten records the same after the writes, and in the status even if all of it was
-// known when the record was created.
-func (p *pass) recordWritten(ctx context.Context) error {
-	if list := p.listed(); ledger.OnlyIntends(p.applied) && len(list) > 0 {
-		return p.recordList(ctx, list)
+// known when the record was created. It returns the record.
+func (p *pass) recordWritten(ctx context.Context, list []workv1.AppliedManifestResourceMeta) (*workv1.AppliedManifestWork, error) {
+	if records(p.applied, list) && (len(list) == 0 || !ledger.OnlyIntends(p.applied)) {
+		return p.applied, nil
 	}
-	return p.recordObjects(ctx)
+	return p.c.Applied.Record(ctx, p.applied, list, nil)
 }
 
-func (p *pass) recordList(ctx context.Context, list []workv1.AppliedManifestResourceMeta) error {
-	applied, err := p.c.Applied.Record(ctx, p.applied, list, nil)
-	if err != nil {
-		return err
-	}
-	p.applied, p.record.resources = applied, sumOf(list)
-	return nil
+// setRecorded notes that what was written is recorded.
+func (p *pass) setRecorded(applied *workv1.AppliedManifestWork) {
+	p.applied, p.record.owed = applied, nil
+	p.record.resources = sumOf(applied.Status.AppliedResources)
+}
+
+// records reports whether a record holds that list, and is not about to be evicted.
+func records(applied *workv1.AppliedManifestWork, list []workv1.AppliedManifestResourceMeta) bool {
+	return slices.Equal(list, applied.Status.AppliedResources) && applied.Status.EvictionStartTime == nil
 }
 
 // listed returns the current list for the record.
@@ -344,8 +373,9 @@ func (p *pass) applyManifest(ctx context.Context, t *Task, live *unstructured.Un
 	return nil
 }
 
-// remember keeps the state for the next pass.
+// remember keeps the state for the next pass, and for the claims of other works.
 func (p *pass) remember() {
+	p.claim()
 	p.record.generation, p.record.owner = p.state.Work.Generation, p.applied.UID
 	p.record.items = p.record.items[:0]
 	for i := range p.plan.Tasks {
