@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +131,9 @@ func concerns(name string) bool {
 	return false
 }
 
+// settle is how long after a burst what follows from it still counts.
+const settle = 2 * time.Second
+
 // step runs change for the works prefix-0 to n-1 and waits until done holds for each, nil
 // standing for a work that is gone. What follows is counted, too, if rest is set.
 func (p *probe) step(prefix string, n int, rest bool, change func(i int) error, done func(*unstructured.Unstructured) bool) cost {
@@ -143,7 +147,7 @@ func (p *probe) step(prefix string, n int, rest bool, change func(i int) error, 
 	took := time.Since(began)
 	require.NoError(p.t, <-changed)
 	if rest {
-		<-time.After(2 * time.Second)
+		<-time.After(settle)
 	}
 	c := p.since(before, began)
 	c.took = took
@@ -230,8 +234,9 @@ func manifestsOf(name string, k int, value string) string {
 func (p *probe) create(prefix string, n, k int, rest bool) cost {
 	return p.step(prefix, n, rest, func(i int) error {
 		name := fmt.Sprintf("%s-%d", prefix, i)
-		return post(p.t.Context(), p.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork",
+		_, err := post(p.t.Context(), p.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork",
 			"metadata":{"name":%q,"namespace":%q},"spec":{"workload":{"manifests":[%s]}}}`, name, p.cluster, manifestsOf(name, k, "1")))
+		return err
 	}, appliedAt(1))
 }
 
@@ -258,7 +263,8 @@ func (p *probe) rawWrites(n int) cost {
 	before, began := p.used(), time.Now()
 	require.NoError(p.t, eachOf(n, func(i int) error {
 		object := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"raw-%d","namespace":"default"},"data":{"a":"1"}}`, i)
-		return post(p.t.Context(), p.spoke, configMaps, object)
+		_, err := post(p.t.Context(), p.spoke, configMaps, object)
+		return err
 	}))
 	require.NoError(p.t, eachOf(n, func(i int) error {
 		return p.spoke.Resource(configMaps).Namespace("default").Delete(p.t.Context(), fmt.Sprintf("raw-%d", i), metav1.DeleteOptions{})
@@ -274,6 +280,10 @@ type measured struct {
 	// created, updated and deleted are bursts of works of one object; works is how many there were.
 	works                     int
 	created, updated, deleted cost
+	// bareCreated, bareUpdated and bareDeleted are the same writes without an agent.
+	bareCreated, bareUpdated, bareDeleted cost
+	// rest is what both API servers and the probe use without works.
+	rest cost
 }
 
 // objectsOfOne is the number of objects of the single work.
@@ -288,8 +298,7 @@ func (p *probe) measure(n, rounds int) measured {
 	m.one = p.create("one-"+id, 1, objectsOfOne, false)
 	p.t.Logf("one work of %d objects: %s", objectsOfOne, m.one)
 	p.remove("one-"+id, 1)
-	// What both API servers and the probe use without works does not count.
-	rest := p.step("", 0, true, nil, nil)
+	m.rest = p.step("", 0, true, nil, nil)
 	for round := range rounds {
 		prefix := fmt.Sprintf("many-%s-%d", id, round)
 		for _, s := range []struct {
@@ -302,27 +311,41 @@ func (p *probe) measure(n, rounds int) measured {
 		} {
 			m.raw.add(p.rawWrites(2 * n))
 			c := s.run()
-			c.servers, c.agent = c.servers-rest.servers, c.agent-rest.agent
+			c.servers, c.agent = c.servers-m.rest.servers, c.agent-m.rest.agent
 			s.into.add(c)
 		}
+		bare{probe: p, prefix: "bare-" + prefix, owners: &sync.Map{}}.life(n, &m)
 	}
-	p.t.Logf("%d works created: %s", m.works, m.created)
-	p.t.Logf("%d works updated: %s", m.works, m.updated)
-	p.t.Logf("%d works deleted: %s", m.works, m.deleted)
 	p.t.Logf("raw writes: %s", m.raw)
-	p.t.Logf("time and CPU of the API servers, for each write as multiples of a raw one: created %.2f and %.2f, updated %.2f and %.2f, deleted %.2f and %.2f",
-		m.time(m.created), m.cpu(m.created), m.time(m.updated), m.cpu(m.updated), m.time(m.deleted), m.cpu(m.deleted))
+	for _, b := range m.bursts() {
+		p.t.Logf("%d works %s: %s", m.works, strings.ToLower(b.what), b.ours)
+		p.t.Logf("the same writes without an agent: %s", b.bare)
+		p.t.Logf("with it they take %.2f times the time and %.2f times the CPU of the API servers", b.took(), b.servers())
+	}
 	return m
 }
 
-// time returns the time of a burst as a multiple of what as many raw writes take.
-func (m measured) time(c cost) float64 {
-	return (float64(c.took) / c.writes()) / (float64(m.raw.took) / m.raw.writes())
+// burst is one kind of burst, with the same writes without an agent.
+type burst struct {
+	what       string
+	ours, bare cost
 }
 
-// cpu returns the CPU time of the API servers in a burst, in the same way.
-func (m measured) cpu(c cost) float64 {
-	return (float64(c.servers) / c.writes()) / (float64(m.raw.servers) / m.raw.writes())
+func (m measured) bursts() []burst {
+	return []burst{{"Created", m.created, m.bareCreated}, {"Updated", m.updated, m.bareUpdated}, {"Deleted", m.deleted, m.bareDeleted}}
+}
+
+// took and servers return the time and the CPU time of the API servers as multiples of what
+// the bare writes take.
+func (b burst) took() float64 { return float64(b.ours.took) / float64(b.bare.took) }
+
+func (b burst) servers() float64 { return float64(b.ours.servers) / float64(b.bare.servers) }
+
+// times returns the time and the CPU time of the API servers for each write, as multiples of
+// those of other writes.
+func (c cost) times(o cost) (took, servers float64) {
+	n := c.writes() / o.writes()
+	return float64(c.took) / float64(o.took) / n, float64(c.servers) / float64(o.servers) / n
 }
 
 // check checks the report against the budgets.
@@ -330,15 +353,14 @@ func (m measured) check(b *budget.File) {
 	n := float64(m.works)
 	b.Count("oneHubWrites", m.one.hubWrites)
 	b.Count("oneClusterWrites", m.one.spokeWrites-objectsOfOne)
-	b.Count("burstCreated", m.time(m.created))
-	b.Count("burstUpdated", m.time(m.updated))
-	b.Count("burstDeleted", m.time(m.deleted))
-	b.Count("burstCreatedCPU", m.cpu(m.created))
-	b.Count("burstUpdatedCPU", m.cpu(m.updated))
-	b.Count("burstDeletedCPU", m.cpu(m.deleted))
-	b.Count("burstCreatedWrites", m.created.writes()/n)
-	b.Count("burstUpdatedWrites", m.updated.writes()/n)
-	b.Count("burstDeletedWrites", m.deleted.writes()/n)
+	for _, burst := range m.bursts() {
+		took, servers := burst.ours.times(m.raw)
+		b.Count("burst"+burst.what, took)
+		b.Count("burst"+burst.what+"CPU", servers)
+		b.Count("burst"+burst.what+"Bare", burst.took())
+		b.Count("burst"+burst.what+"BareCPU", burst.servers())
+		b.Count("burst"+burst.what+"Writes", burst.ours.writes()/n)
+	}
 }
 
 // own returns the probe of the bench's agent, which runs in this process.

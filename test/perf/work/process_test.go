@@ -244,17 +244,17 @@ func eachOf(n int, f func(i int) error) error {
 
 // make creates an object.
 func (p *program) make(client dynamic.Interface, gvr schema.GroupVersionResource, raw string) error {
-	return post(p.t.Context(), client, gvr, raw)
+	_, err := post(p.t.Context(), client, gvr, raw)
+	return err
 }
 
 // post creates an object.
-func post(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, raw string) error {
+func post(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, raw string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(raw), &u.Object); err != nil {
-		return fmt.Errorf("decoding %s: %w", raw, err)
+		return nil, fmt.Errorf("decoding %s: %w", raw, err)
 	}
-	_, err := client.Resource(gvr).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
-	return err
+	return client.Resource(gvr).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
 }
 
 // mark returns the current ends of the audit logs.
