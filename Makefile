@@ -239,8 +239,9 @@ SEEDS ?= 100
 SEED  ?= 0
 
 .PHONY: faults
-faults: control-plane ## Take SEEDS random walks through the life of works, with deaths of the agent (minutes; SEED=N repeats one)
+faults: control-plane ## Take SEEDS random walks through the life of works, and whole processes through bad weather (minutes; SEED=N repeats)
 	go test -count=1 -v -timeout 60m -run '^TestRandomWalks' $(ARGS) ./test/integration/work -bad-weather -rapid.checks=$(SEEDS) -rapid.seed=$(SEED)
+	go test -count=1 -v -timeout 60m -run 'InBadWeather' $(ARGS) ./test/integration/agent ./test/integration/hub -weather-seed=$(SEED)
 
 # How many tunnels "make soak" cuts, and for how long; SEED determines which connections.
 TUNNELS ?= 200

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
@@ -196,6 +197,15 @@ func (c *Cluster) Dynamic(t testing.TB) dynamic.Interface {
 	client, err := dynamic.NewForConfig(c.Config)
 	require.NoError(t, err)
 	return client
+}
+
+// Front puts a proxy in front of the cluster's API server, through which programs that run as
+// processes of their own pass traffic, and returns its address.
+func (c *Cluster) Front(t testing.TB, side string, traffic *faults.Process) string {
+	t.Helper()
+	api, serving, err := c.Playground.FrontProxy()
+	require.NoError(t, err)
+	return traffic.Front(t, side, api, serving)
 }
 
 // As returns a client configuration with a real token of a ServiceAccount, and nothing

@@ -4,6 +4,7 @@ package playground
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -224,6 +225,18 @@ func Remove(dir string) error {
 		return err
 	}
 	return os.RemoveAll(dir)
+}
+
+// FrontProxy returns what a proxy in front of kube-apiserver needs: the configuration with which
+// it may tell, in headers, whose requests it sends on, and the certificate of kube-apiserver.
+func (c *Cluster) FrontProxy() (*rest.Config, tls.Certificate, error) {
+	serving, err := tls.LoadX509KeyPair(c.pki.serving.CertFile, c.pki.serving.KeyFile)
+	if err != nil {
+		return nil, serving, fmt.Errorf("reading the certificate of kube-apiserver: %w", err)
+	}
+	return &rest.Config{Host: c.Server, TLSClientConfig: rest.TLSClientConfig{
+		CAData: c.CA, CertFile: c.pki.frontProxy.CertFile, KeyFile: c.pki.frontProxy.KeyFile,
+	}}, serving, nil
 }
 
 // Kill ends one process of the cluster without warning, as a crash would.

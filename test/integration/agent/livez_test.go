@@ -4,12 +4,10 @@ package agent_test
 
 import (
 	"encoding/json"
-	"encoding/pem"
+	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,17 +17,15 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // front is a proxy for the API server of a cluster. While sick, it answers health checks
 // itself, with 500, and passes on everything else.
 type front struct {
-	url  string
-	ca   []byte
 	sick atomic.Bool
 	// livez, unless 0, is the status code for /livez; healthz is not affected.
 	livez atomic.Int64
@@ -41,20 +37,22 @@ type front struct {
 	asked map[string]int
 }
 
-// answered reports whether the front answered a request itself.
-func (f *front) answered(w http.ResponseWriter, path string) bool {
+// answer is what the front answers itself; nil for a request that it passes on.
+func (f *front) answer(_ string, r *http.Request) *http.Response {
+	path := r.URL.Path
 	f.mu.Lock()
 	f.asked[path]++
 	f.mu.Unlock()
+	code, text := 0, ""
 	switch {
 	case f.sick.Load() && (path == "/livez" || path == "/healthz"), path == "/livez" && f.once.Add(-1) >= 0:
-		http.Error(w, "[-]etcd failed: reason withheld", http.StatusInternalServerError)
+		code, text = http.StatusInternalServerError, "[-]etcd failed: reason withheld"
 	case f.livez.Load() != 0 && path == "/livez":
-		http.Error(w, "not for you", int(f.livez.Load()))
+		code, text = int(f.livez.Load()), "not for you"
 	default:
-		return false
+		return nil
 	}
-	return true
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text + "\n")), Request: r}
 }
 
 // requests returns how often each path was requested so far.
@@ -64,39 +62,24 @@ func (f *front) requests() map[string]int {
 	return maps.Clone(f.asked)
 }
 
+// newFront puts a front between the API server of a cluster and its agents.
 func newFront(t *testing.T, s *spoke) *front {
 	t.Helper()
-	target, err := url.Parse(s.Config.Host)
-	require.NoError(t, err)
-	passOn := httputil.NewSingleHostReverseProxy(target)
-	passOn.FlushInterval = -1
-	passOn.Transport, err = rest.TransportFor(rest.AnonymousClientConfig(s.Config))
-	require.NoError(t, err)
-	f := &front{asked: map[string]int{}}
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !f.answered(w, r.URL.Path) {
-			passOn.ServeHTTP(w, r)
-		}
-	}))
-	web.EnableHTTP2 = true
-	web.StartTLS()
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	f.url, f.ca = web.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})
+	f, traffic := &front{asked: map[string]int{}}, &faults.Process{}
+	traffic.Answer(f.answer)
+	s.way = s.Front(t, "cluster", traffic)
 	return f
 }
 
 func TestClusterWhoseAPIServerIsSickIsUnavailableAfterTwentySeconds(t *testing.T) {
 	t.Parallel()
 	h, s := newHub(t), newSpoke(t)
-	s.front = newFront(t, s)
+	front := newFront(t, s)
 	s.install(t, config.Options{ClusterName: "sick", BootstrapKubeconfig: h.bootstrap(t)})
 	s.start(t, "agent", "--spoke-cluster-name=sick", "--cluster-healthcheck-period=1s")
 	h.join(t, "sick")
 
-	s.front.sick.Store(true)
+	front.sick.Store(true)
 	fell := time.Now()
 	// It is not reported before it has lasted for 20 seconds.
 	never(t, 18*time.Second, func() bool {
@@ -110,7 +93,7 @@ func TestClusterWhoseAPIServerIsSickIsUnavailableAfterTwentySeconds(t *testing.T
 	require.Equal(t, "The kube-apiserver is not ok, status code: 500, [-]etcd failed: reason withheld", told.Message)
 	await(t, func() bool { return h.hasEvent(t, "sick", "Unavailable") })
 
-	s.front.sick.Store(false)
+	front.sick.Store(false)
 	c = h.awaitCondition(t, "sick", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 	require.Equal(t, clusterv1.ReasonManagedClusterAvailable, apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable).Reason)
 }
@@ -143,29 +126,29 @@ func (h *hub) hasEvent(t *testing.T, cluster, reason string) bool {
 
 func TestHealthIsReadWhereItIsServed(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
-	s.front = newFront(t, s)
-	s.front.livez.Store(http.StatusNotFound)
+	front := newFront(t, s)
+	front.livez.Store(http.StatusNotFound)
 	s.install(t, config.Options{ClusterName: "fallback", BootstrapKubeconfig: h.bootstrap(t)})
 	s.node(t, "n1", "2", false)
 	s.start(t, "agent", "--spoke-cluster-name=fallback", "--cluster-healthcheck-period=1s")
 	h.join(t, "fallback") // by /healthz
 	looks := func(path string, more int) {
 		t.Helper()
-		before := s.front.requests()[path]
-		await(t, func() bool { return s.front.requests()[path] >= before+more })
+		before := front.requests()[path]
+		await(t, func() bool { return front.requests()[path] >= before+more })
 	}
 	available := func() bool {
 		return apimeta.IsStatusConditionTrue(h.cluster(t.Context(), "fallback").Status.Conditions, clusterv1.ConditionAvailable)
 	}
-	s.front.livez.Store(http.StatusForbidden)
+	front.livez.Store(http.StatusForbidden)
 	looks("/healthz", 2)
 	require.True(t, available(), "403 asks /healthz too")
-	s.front.livez.Store(0)
+	front.livez.Store(0)
 
 	// One answer of 500 is not reported, nor is what happens in the meantime.
 	h.awaitReport(t, "fallback", "2")
 	version := h.cluster(t.Context(), "fallback").ResourceVersion
-	s.front.once.Store(1)
+	front.once.Store(1)
 	looks("/livez", 3)
 	require.True(t, available())
 	require.Equal(t, version, h.cluster(t.Context(), "fallback").ResourceVersion)
@@ -173,7 +156,7 @@ func TestHealthIsReadWhereItIsServed(t *testing.T) {
 
 func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
-	s.front = newFront(t, s)
+	front := newFront(t, s)
 	s.install(t, config.Options{ClusterName: "beats", BootstrapKubeconfig: h.bootstrap(t)})
 	s.node(t, "n1", "2", false)
 	s.start(t)
@@ -184,7 +167,7 @@ func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
 	}
 	h.awaitReport(t, "beats", "2")
 	begun := time.Now()
-	health, version := s.front.requests(), h.cluster(t.Context(), "beats").ResourceVersion
+	health, version := front.requests(), h.cluster(t.Context(), "beats").ResourceVersion
 	for i := range 100 {
 		body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 			"type": "Ready", "status": "True", "lastHeartbeatTime": time.Unix(int64(1e9+i), 0).UTC().Format(time.RFC3339)}}}})
@@ -195,7 +178,7 @@ func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
 	// A change after the heartbeats is seen, so they were seen as well.
 	s.node(t, "n2", "1", false)
 	await(t, func() bool { return cpu() == "3" })
-	now, minutes := s.front.requests(), int(time.Since(begun)/time.Minute)+1
+	now, minutes := front.requests(), int(time.Since(begun)/time.Minute)+1
 	for _, path := range []string{"/livez", "/version", "/api/v1/nodes"} {
 		require.LessOrEqual(t, now[path]-health[path], minutes, "%s: only what each minute brings", path)
 	}

@@ -3,6 +3,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -66,9 +67,9 @@ func TestMain(m *testing.M) {
 type spoke struct {
 	*harness.Cluster
 	client dynamic.Interface
-	// front is the proxy through which the agent reaches the API server; nil for a direct
-	// connection.
-	front *front
+	// way is the address of the proxy through which the agent reaches the API server; empty for
+	// a direct connection.
+	way string
 }
 
 func newSpoke(t *testing.T) *spoke {
@@ -134,9 +135,7 @@ func (s *spoke) startIn(t *testing.T, namespace, account, dir string, args ...st
 	path, err := binary()
 	require.NoError(t, err)
 	cfg := s.As(t, namespace, account)
-	if s.front != nil {
-		cfg.Host, cfg.CAData = s.front.url, s.front.ca
-	}
+	cfg.Host = cmp.Or(s.way, cfg.Host)
 	files := filepath.Join(dir, "var/run/secrets/kubernetes.io/serviceaccount")
 	require.NoError(t, os.MkdirAll(files, 0o700))
 	for name, content := range map[string]string{"token": cfg.BearerToken, "ca.crt": string(cfg.CAData), "namespace": namespace} {

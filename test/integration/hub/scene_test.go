@@ -111,10 +111,14 @@ func (s *scene) installAs(t testing.TB, layout string, except ...string) {
 	t.Helper()
 	objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag, Layout: layout})
 	require.NoError(t, err)
+	s.apply(t, slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return slices.Contains(except, u.GetKind()) }))
+}
+
+// apply writes objects as an installer does.
+func (s *scene) apply(t testing.TB, objects []*unstructured.Unstructured) {
+	t.Helper()
 	for _, u := range objects {
-		if slices.Contains(except, u.GetKind()) {
-			continue
-		}
+		var err error
 		resource := s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace())
 		soon(t, func() bool {
 			_, err = resource.Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
