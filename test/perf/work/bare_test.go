@@ -48,7 +48,8 @@ func (b bare) life(n int, into *measured) {
 		require.NoError(b.t, err)
 		defer w.Stop()
 		go func() {
-			for range w.ResultChan() { //nolint:revive // what comes is not used
+			for range w.ResultChan() {
+				continue // what comes is not used
 			}
 		}()
 	}

@@ -126,11 +126,7 @@ func (p *pass) next(ctx context.Context) (wait time.Duration, end bool, err erro
 // option.
 func (p *pass) gather(ctx context.Context) (State, error) {
 	c, name := p.Controller, p.name
-	s := State{Now: c.c.Clock.Now(), Grace: c.c.Grace, Applied: c.c.Applied.Get(name)}
-	if s.Applied != nil && s.Applied.UID == p.deleted && s.Applied.DeletionTimestamp == nil {
-		s.Applied = s.Applied.DeepCopy()
-		s.Applied.DeletionTimestamp = &metav1.Time{Time: s.Now}
-	}
+	s := State{Now: c.c.Clock.Now(), Grace: c.c.Grace, Applied: p.applied()}
 	if s.Applied != nil {
 		s.Unconfirmed = s.Applied.Annotations[workv1.AnnotationRemovalHeld]
 	}
@@ -158,6 +154,17 @@ func (p *pass) gather(ctx context.Context) (State, error) {
 		}
 	}
 	return c.guard(s), nil
+}
+
+// applied returns the AppliedManifestWork, deleting as soon as this pass has deleted it.
+func (p *pass) applied() *workv1.AppliedManifestWork {
+	known := p.c.Applied.Get(p.name)
+	if known == nil || known.UID != p.deleted || known.DeletionTimestamp != nil {
+		return known
+	}
+	known = known.DeepCopy()
+	known.DeletionTimestamp = &metav1.Time{Time: p.c.Clock.Now()}
+	return known
 }
 
 // takeStep takes one step; a duration ends the pass until then.
