@@ -205,7 +205,7 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 .PHONY: test-processes
 test-processes: ## Run only the suites that run our programs as processes
 	@all=$$(go list $(PKG)) || exit 1; all=$$(echo "$$all" | grep -E '/($(PROCESSES))$$') || exit 0; \
-		go test -p 3 -parallel 2 -shuffle=on -timeout 55m $(ARGS) $$all
+		GOGC=400 go test -p 3 -parallel 2 -shuffle=on -timeout 55m $(ARGS) $$all
 
 # The longest suite begins first, so that nothing waits for it alone at the end.
 .PHONY: test-others
