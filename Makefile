@@ -34,6 +34,10 @@ RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/nul
 # for each raced test program than Go's own, which nothing here needs it for.
 RACEFLAGS = $(RACE) $(if $(filter linux/amd64,$(shell go env GOOS)/$(shell go env GOARCH)),-ldflags=-linkmode=internal)
 
+# Tests run many more processes than there are processors. Under Linux's policy for batches, one that
+# wakes up does not interrupt another, and caches stay warm: the same work takes a tenth less.
+BATCH = $(shell chrt --batch 0 true 2>/dev/null && echo 'chrt --batch 0')
+
 # What a package has in its files if it, or its tests, can race. The others are tested without the
 # detector, which costs seconds of linking for each.
 CONCURRENT = ^[[:space:]]*go (func|[a-zA-Z.]+\()|"sync(/atomic)?"|\.Go\(|\.Parallel\(\)|<-|make\(chan|test/harness"
@@ -203,7 +207,7 @@ test: control-plane ## Run every test that needs no root: unit, contract, and in
 	@# The suites of processes wait more than they compute, so all others run beside them. Their
 	@# output follows in one piece: mixed, it would be neither text nor the lines of -json.
 	@mkdir -p $(BIN)
-	@$(MAKE) --no-print-directory -k -j2 test-processes test-others; status=$$?; cat $(BIN)/test-others.log; exit $$status
+	@$(BATCH) $(MAKE) --no-print-directory -k -j2 test-processes test-others; status=$$?; cat $(BIN)/test-others.log; exit $$status
 	go test -C test/kubernetes $(ARGS) ./build
 
 .PHONY: test-processes
