@@ -36,12 +36,33 @@ type bare struct {
 	owners *sync.Map
 }
 
-// life measures n works from their creation to their end.
-func (b bare) life(n int, into *measured) {
+func (p *probe) bare(prefix string) bare { return bare{probe: p, prefix: prefix, owners: &sync.Map{}} }
+
+// ones returns how long n works take one after the other, each until it is applied.
+func (b bare) ones(n int) []time.Duration {
+	b.t.Helper()
+	b.prepare()
+	var took []time.Duration
+	for i := range n {
+		began := time.Now()
+		require.NoError(b.t, b.toApplied(b.t.Context(), fmt.Sprintf("%s-%d", b.prefix, i)))
+		took = append(took, time.Since(began))
+	}
+	return took
+}
+
+// prepare creates the namespace.
+func (b bare) prepare() {
 	b.t.Helper()
 	if _, err := post(b.t.Context(), b.hub, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"bare"}}`); !apierrors.IsAlreadyExists(err) {
 		require.NoError(b.t, err)
 	}
+}
+
+// life measures n works from their creation to their end.
+func (b bare) life(n int, into *measured) {
+	b.t.Helper()
+	b.prepare()
 	// An agent has a watch of its works, and so has whoever waits for them.
 	for range 2 {
 		w, err := b.hub.Resource(works).Namespace(bareNamespace).Watch(b.t.Context(), metav1.ListOptions{})
@@ -68,8 +89,20 @@ func (b bare) life(n int, into *measured) {
 	}
 }
 
-// create makes the writes of a work of one object until its status says Applied.
+// create makes the writes of a work of one object.
 func (b bare) create(ctx context.Context, name string) error {
+	return inTurn(
+		func() error { return b.toApplied(ctx, name) },
+		func() error {
+			return b.annotate(ctx, b.record(name), map[string]any{
+				workv1.AnnotationIntent: nil, workv1.AnnotationLastSeen: sighting(1), "seal": sighting(1),
+			})
+		},
+	)
+}
+
+// toApplied makes those until the status of the work says Applied.
+func (b bare) toApplied(ctx context.Context, name string) error {
 	record := b.record(name)
 	return inTurn(
 		func() error {
@@ -94,9 +127,6 @@ func (b bare) create(ctx context.Context, name string) error {
 			return patch(ctx, b.spoke, appliedWorks, "", record, map[string]any{"status": map[string]any{"appliedResources": json.RawMessage(listOf(name))}}, "status")
 		},
 		func() error { return b.report(ctx, name, 1) },
-		func() error {
-			return b.annotate(ctx, record, map[string]any{workv1.AnnotationIntent: nil, workv1.AnnotationLastSeen: sighting(1), "seal": sighting(1)})
-		},
 	)
 }
 

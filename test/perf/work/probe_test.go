@@ -11,7 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -314,7 +313,7 @@ func (p *probe) measure(n, rounds int) measured {
 			c.servers, c.agent = c.servers-m.rest.servers, c.agent-m.rest.agent
 			s.into.add(c)
 		}
-		bare{probe: p, prefix: "bare-" + prefix, owners: &sync.Map{}}.life(n, &m)
+		p.bare("bare-"+prefix).life(n, &m)
 	}
 	p.t.Logf("raw writes: %s", m.raw)
 	for _, b := range m.bursts() {
@@ -341,12 +340,8 @@ func (b burst) took() float64 { return float64(b.ours.took) / float64(b.bare.too
 
 func (b burst) servers() float64 { return float64(b.ours.servers) / float64(b.bare.servers) }
 
-// times returns the time and the CPU time of the API servers for each write, as multiples of
-// those of other writes.
-func (c cost) times(o cost) (took, servers float64) {
-	n := c.writes() / o.writes()
-	return float64(c.took) / float64(o.took) / n, float64(c.servers) / float64(o.servers) / n
-}
+// perWrite returns the time of one write, in seconds.
+func (c cost) perWrite() float64 { return c.took.Seconds() / c.writes() }
 
 // check checks the report against the budgets.
 func (m measured) check(b *budget.File) {
@@ -354,9 +349,7 @@ func (m measured) check(b *budget.File) {
 	b.Count("oneHubWrites", m.one.hubWrites)
 	b.Count("oneClusterWrites", m.one.spokeWrites-objectsOfOne)
 	for _, burst := range m.bursts() {
-		took, servers := burst.ours.times(m.raw)
-		b.Count("burst"+burst.what, took)
-		b.Count("burst"+burst.what+"CPU", servers)
+		b.Count("burst"+burst.what, burst.ours.perWrite()/m.raw.perWrite())
 		b.Count("burst"+burst.what+"Bare", burst.took())
 		b.Count("burst"+burst.what+"BareCPU", burst.servers())
 		b.Count("burst"+burst.what+"Writes", burst.ours.writes()/n)

@@ -266,6 +266,8 @@ func TestTheWorkAgentKeepsItsBudgets(t *testing.T) {
 	b.budgets.Time("createToApplied", applied, write)
 
 	b.budgets.Tail("createToAppliedTail", applied, write)
+	bare := b.own().bare("alone").ones(rounds)
+	b.budgets.Count("createToAppliedBare", budget.Median(applied).Seconds()/budget.Median(bare).Seconds())
 
 	var back, repaired, pushed []time.Duration
 	for i := range rounds {
