@@ -129,7 +129,7 @@ func (s *run) outage(stage *report.Stage) {
 		File: "reconnect.svg", Title: "Agents that watch their cluster again", Unit: "in each second", Lines: []report.Line{line},
 	})
 	stage.Add("API server away for", "%s, and %s until it served", outageTime, served.Round(100*time.Millisecond))
-	stage.Add("agents back", "%d of %d within %s of the first answer", last-watching, len(names()), back.Round(time.Second))
+	stage.Add("agents watch their cluster again", "%d watches for %d agents within %s of the first answer", last-watching, len(names()), back.Round(time.Second))
 	stage.Add("as many open watches as before", "within %s of the first answer", whole.Round(time.Second))
 	stage.Add("most in one second", "%d", slices.Max(append(perSecond, 0)))
 	stage.Add("clusters available afterwards", "%d of %d", s.watch.available(), len(names()))
