@@ -29,7 +29,7 @@ const (
 
 // collectAt is the GC percentage. An agent has little memory and plenty of CPU time. GOGC
 // overrides it.
-const collectAt = 30
+const collectAt = 20
 
 func main() {
 	if os.Getenv("GOGC") == "" {
