@@ -214,6 +214,28 @@ func TestAStaleCacheEvictsNothing(t *testing.T) {
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 }
 
+// TestADeletionEndsWhileRecordsAreNotSeen deletes a work while the agent's watch of its records
+// is gone and cannot begin again: what the agent did itself, it knows from the answers.
+func TestADeletionEndsWhileRecordsAreNotSeen(t *testing.T) {
+	s := newScene(t)
+	gate := harness.Shared(t, "spoke").Gate(t)
+	s.config.Spoke = gate.Through(s.config.Spoke)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	s.sent.Fail(func(_ string, r *http.Request) error {
+		if strings.HasSuffix(r.URL.Path, "/appliedmanifestworks") && r.Method == http.MethodGet {
+			return faults.ErrCut
+		}
+		return nil
+	})
+	gate.Cut()
+	gate.Heal() // closes the watch
+	s.remove("web")
+	s.gone("web")
+	require.Nil(t, s.get(configMaps, "one"))
+}
+
 // TestNothingIsMissedBeforeTheHubWasHeard starts an agent that cannot list the works on
 // its hub.
 func TestNothingIsMissedBeforeTheHubWasHeard(t *testing.T) {

@@ -16,8 +16,10 @@
 //	recordComplete the record of which manifests are complete
 //	report         one status write on the hub
 //
-// recordWritten and report run at once, except where the hub must not learn of something before
-// it is recorded: of complete manifests, or of a work that replaced another of its name. Because the record comes first, a pass that ends anywhere leaves nothing behind that is
+// recordWritten and report run at once, except where the hub must not learn of something
+// before it is recorded: of complete manifests, or of a work that replaced another of its name.
+//
+// Because the record comes first, a pass that ends anywhere leaves nothing behind that is
 // not recorded. A pass over a work whose objects are unchanged makes no request.
 //
 // Between passes each manifest is in one phase, and one action follows from it:
