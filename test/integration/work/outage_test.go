@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -234,6 +235,30 @@ func TestADeletionEndsWhileRecordsAreNotSeen(t *testing.T) {
 	s.remove("web")
 	s.gone("web")
 	require.Nil(t, s.get(configMaps, "one"))
+}
+
+// TestAWorkThatIsDeletedWhenItIsTakenLeavesNothing deletes a work after the agent has put its
+// finalizer on it, as an API server does that has read it before: nothing waits for the grace.
+func TestAWorkThatIsDeletedWhenItIsTakenLeavesNothing(t *testing.T) {
+	s := newScene(t)
+	api := s.hub.Resource(works).Namespace(s.cluster)
+	var failed atomic.Pointer[error]
+	once := sync.OnceFunc(func() {
+		_, err := api.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		err = cmp.Or(err, api.Delete(t.Context(), "web", metav1.DeleteOptions{}))
+		failed.Store(&err)
+	})
+	s.sent.Answer(func(side string, r *http.Request) *http.Response {
+		if side == "hub" && strings.HasSuffix(r.URL.Path, "/manifestworks/web/status") {
+			once()
+		}
+		return nil
+	})
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.eventually(func() bool { return failed.Load() != nil }, "it is not reported")
+	require.NoError(t, *failed.Load())
+	s.eventually(func() bool { return s.applied("web") == nil && s.get(configMaps, "one") == nil }, "its record or its object is left")
 }
 
 // TestNothingIsMissedBeforeTheHubWasHeard starts an agent that cannot list the works on

@@ -152,8 +152,21 @@ func (p *pass) gather(ctx context.Context) (State, error) {
 		if there {
 			s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
 		}
+	case !there:
+		s.Unreported = c.unreported(s.Applied, work)
 	}
 	return c.guard(s), nil
+}
+
+// unreported reports whether a work that the hub does not show was deleted before this agent had
+// reported anything about it.
+func (c *Controller) unreported(applied *workv1.AppliedManifestWork, work string) bool {
+	if applied == nil {
+		c.c.Works.Forget(work)
+		return false
+	}
+	last, _ := ledger.LastSeen(applied)
+	return c.c.Works.Unreported(work, last.UID)
 }
 
 // applied returns the AppliedManifestWork, deleting as soon as this pass has deleted it.

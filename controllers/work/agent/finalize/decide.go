@@ -68,6 +68,9 @@ type State struct {
 	// the hub does not show. Held is when an eviction was last held because of them.
 	Known, Missed int
 	Held          time.Time
+	// Unreported is set when the work was deleted before this agent had reported anything
+	// about it; the grace is not for that.
+	Unreported bool
 	// WentBack says in what way Work, or the hub's work of the name that Applied had at
 	// an earlier address, is older than what was last applied.
 	WentBack string
@@ -126,7 +129,7 @@ func decideMissed(s State) (Step, time.Duration) {
 	case since == nil:
 		return Stamp, 0
 	}
-	if rest := since.Add(s.Grace).Sub(s.Now); rest > 0 {
+	if rest := since.Add(s.Grace).Sub(s.Now); rest > 0 && !s.Unreported {
 		return Rest, rest
 	}
 	if s.Awaited {

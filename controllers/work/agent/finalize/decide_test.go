@@ -156,6 +156,17 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 			15 * time.Minute,
 		},
 		"and evicted after it": {State{Applied: applied(false, true, grace)}, Evict, 0},
+		"one that was deleted when it was taken has no grace": {
+			State{Applied: applied(false, true, time.Minute), Unreported: true},
+			Evict,
+			0,
+		},
+		"unless many are missed": {
+			State{Applied: applied(false, true, time.Minute), Unreported: true, Missed: 6, Known: 10},
+			Hold,
+			0,
+		},
+		"or evictions are turned off": {State{Applied: applied(false, true, 0), Unreported: true, Grace: never}, Rest, 0},
 		"the hub moved and its objects have another record": {
 			State{Applied: holding(applied(false, true, 0)), Successor: holding(applied(false, true, 0))},
 			Evict,

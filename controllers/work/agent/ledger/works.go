@@ -65,6 +65,8 @@ type Works struct {
 	// gone the UIDs of works that went when we released them.
 	written map[string]Work
 	gone    map[string]types.UID
+	// unreported are the UIDs of the works that we have held and not yet reported.
+	unreported map[string]types.UID
 }
 
 // NewWorks returns the hub side for the namespace of one cluster; pulse is that of the
@@ -74,6 +76,7 @@ func NewWorks(client dynamic.Interface, namespace string, pulse *watch.Pulse, lo
 	w := &Works{
 		namespace: namespace, client: client, bodies: newBodies(maxBodies),
 		Claims: newClaims(changed), written: map[string]Work{}, gone: map[string]types.UID{},
+		unreported: map[string]types.UID{},
 	}
 	w.collection = watch.New(watch.Options[Work]{
 		Client: client, Resource: worksResource, Namespace: namespace, Pulse: pulse, Log: log,
@@ -196,7 +199,29 @@ func (w *Works) Live(ctx context.Context, name string) (*workv1.ManifestWork, er
 // Hold adds our finalizer to a work.
 func (w *Works) Hold(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
 	finalizers := append(slices.Clone(work.Finalizers), workv1.FinalizerManifestWork)
-	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	held, err := w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unreported[work.Name] = work.UID
+	}
+	return held, err
+}
+
+// Unreported reports whether a work of that UID was held by this process and nothing was reported
+// about it. If the hub does not know it, somebody deleted it at that moment: an API server that has
+// seen an object without finalizers deletes it, though it may have got one since.
+func (w *Works) Unreported(name string, uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return uid != "" && w.unreported[name] == uid
+}
+
+// Forget drops what is known of a work that is gone on both sides.
+func (w *Works) Forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.unreported, name)
 }
 
 // Release removes our finalizer from a work that is being deleted; with the last finalizer
@@ -216,9 +241,13 @@ func (w *Works) Release(ctx context.Context, work *workv1.ManifestWork) error {
 
 // WriteStatus replaces the status of exactly this version of the work.
 func (w *Works) WriteStatus(ctx context.Context, work *workv1.ManifestWork, s workv1.ManifestWorkStatus) (*workv1.ManifestWork, error) {
-	return w.patch(ctx, work, map[string]any{"status": map[string]any{
+	reported, err := w.patch(ctx, work, map[string]any{"status": map[string]any{
 		"conditions": s.Conditions, "resourceStatus": map[string]any{"manifests": s.ResourceStatus.Manifests},
 	}}, "status")
+	if err == nil {
+		w.Forget(work.Name)
+	}
+	return reported, err
 }
 
 func (w *Works) patch(ctx context.Context, work *workv1.ManifestWork, body map[string]any, subresource ...string) (*workv1.ManifestWork, error) {
