@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -330,6 +331,19 @@ func TestAPodIsNotReadyWhileItsReadinessProbeFails(t *testing.T) {
 		_, err := a.get("healthz")
 		return apierrors.IsServiceUnavailable(err)
 	}, patience, 20*time.Millisecond)
+}
+
+// TestAPodBecomesReadyAgain does to a pod what the controller manager does when a node, with the
+// machine that it is on, stood still for a minute.
+func TestAPodBecomesReadyAgain(t *testing.T) {
+	a := newApp(t, shared(t))
+	a.deploy(spec())
+	pod := a.await("ready", ready)
+	said, err := a.client.CoreV1().Pods(a.space).Patch(t.Context(), pod.Name, types.StrategicMergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	require.False(t, ready(said))
+	a.await("ready again", ready)
 }
 
 func TestAPodThatRunsOnceSucceeds(t *testing.T) {

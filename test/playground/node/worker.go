@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
@@ -42,7 +43,9 @@ type worker struct {
 	local      map[int32]int
 	// reason and message tell why nothing can start; empty otherwise.
 	reason, message string
-	written         *corev1.PodStatus
+	// written is the last status that was written, and version that of the pod with it.
+	written *corev1.PodStatus
+	version string
 	// next is when to sync again without being woken; zero is never.
 	next time.Time
 }
@@ -288,22 +291,44 @@ func (w *worker) end(ctx context.Context, pod *corev1.Pod) error {
 // report writes the pod's status if it changed.
 func (w *worker) report(ctx context.Context, pod *corev1.Pod) error {
 	status := w.status(pod)
-	if w.written != nil && equality.Semantic.DeepEqual(*w.written, status) {
+	if w.written != nil && equality.Semantic.DeepEqual(*w.written, status) && !w.overruled(pod) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.uid}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s: %w", w.key, err)
 	}
-	_, err = w.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	stored, err := w.core.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another pod of that name: the next sync sees it
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of pod %s: %w", w.key, err)
 	}
-	w.written = &status
+	w.written, w.version = &status, stored.ResourceVersion
 	return nil
+}
+
+// overruled reports whether others have changed a condition that this node writes: the controller
+// manager says that no pod is ready on a node of which it heard nothing for a while.
+func (w *worker) overruled(pod *corev1.Pod) bool {
+	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, w.version); err != nil || order <= 0 {
+		return false // the cache has not seen the last write yet
+	}
+	return slices.ContainsFunc(w.written.Conditions, func(own corev1.PodCondition) bool {
+		return ours(own) && !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == own.Type && c.Status == own.Status
+		})
+	})
+}
+
+// ours reports whether a condition is one that this node writes.
+func ours(c corev1.PodCondition) bool {
+	switch c.Type {
+	case corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady:
+		return true
+	}
+	return false
 }
 
 // status computes what the pod's status should be.
@@ -339,15 +364,12 @@ func (w *worker) containerStatus(c *container, later bool) corev1.ContainerStatu
 func newer(cached, written []corev1.PodCondition) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, c := range written {
-		switch c.Type {
-		case corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady:
+		if ours(c) {
 			out = append(out, c)
 		}
 	}
 	for _, c := range cached {
-		switch c.Type {
-		case corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady:
-		default:
+		if !ours(c) {
 			out = append(out, c)
 		}
 	}
