@@ -13,11 +13,11 @@
 // Objects are removed according to the delete option in force when the work is deleted. A
 // work that vanished from the hub is given a grace period before its objects are removed,
 // because a hub that was restored from a backup may soon get the work back; the hub
-// itself is then asked whether the work is really gone. A work that was deleted at the moment
-// when it got its finalizer, before anything was reported about it, needs no grace. Where many works vanish together
-// (see guard.go), their objects are kept until a person deletes the AppliedManifestWorks,
-// and an Event on the hub reports it. Nothing is removed either while the hub shows an
-// older state than the one that was applied.
+// itself is then asked whether the work is really gone. A work that was deleted while it got
+// its finalizer, before anything was reported about it, has no grace. Where many works vanish
+// together (see guard.go), their objects are kept until a person deletes the
+// AppliedManifestWorks, and an Event on the hub reports it. Nothing is removed either while
+// the hub shows an older state than the one that was applied.
 //
 // Reads and writes: as controllers/work/agent/apply, without applying anything.
 package finalize
