@@ -57,8 +57,10 @@ func TestACreatedWorkIsAppliedAndAvailable(t *testing.T) {
 	}, work.Status, ignoreTimes))
 	require.Equal(t, []string{"cluster.open-cluster-management.io/manifest-work-cleanup"}, work.Finalizers)
 
-	applied := s.applied("web")
 	object := s.get(configMaps, "one")
+	// The hub may learn of the work before the identity of its object is recorded.
+	var applied *workv1.AppliedManifestWork
+	s.eventually(func() bool { applied = s.applied("web"); return len(applied.Status.AppliedResources) > 0 }, "nothing is recorded")
 	require.Equal(t, []string{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"}, applied.Finalizers)
 	require.Equal(t, map[string]string{"team": "shop"}, applied.Labels)
 	require.Equal(t, workv1.AppliedManifestWorkSpec{HubHash: s.config.HubHash, AgentID: s.config.AgentID, ManifestWorkName: "web"}, applied.Spec)

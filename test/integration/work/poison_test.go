@@ -111,7 +111,7 @@ func TestAWorkOfFiveHundredKiBIsApplied(t *testing.T) {
 	s.create("web", manifests)
 	s.told("web")
 	s.ready("web")
-	require.Len(t, s.applied("web").Status.AppliedResources, 105)
+	s.eventually(func() bool { return len(s.applied("web").Status.AppliedResources) == 105 }, "its objects are not recorded")
 	s.remove("web")
 	s.gone("web")
 }
