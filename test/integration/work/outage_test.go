@@ -261,6 +261,29 @@ func TestAWorkThatIsDeletedWhenItIsTakenLeavesNothing(t *testing.T) {
 	s.eventually(func() bool { return s.applied("web") == nil && s.get(configMaps, "one") == nil }, "its record or its object is left")
 }
 
+// TestAWorkThatIsHeldAgainKeepsItsGrace takes the finalizer off a work that is long applied, and
+// then the work from the hub.
+func TestAWorkThatIsHeldAgainKeepsItsGrace(t *testing.T) {
+	s := newScene(t)
+	s.config.Grace = time.Hour
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	_, err := s.hub.Resource(works).Namespace(s.cluster).Patch(t.Context(), "web", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	s.eventually(func() bool { return len(s.work("web").Finalizers) > 0 }, "it is not held again")
+	s.sent.Fail(func(side string, r *http.Request) error {
+		if side == "hub" && r.Method == http.MethodPatch {
+			return faults.ErrCut
+		}
+		return nil
+	})
+	s.forget("web")
+	s.eventually(func() bool { return s.applied("web").Status.EvictionStartTime != nil }, "it is not missed")
+	s.never(func() bool { return s.data("one", "a") != "1" }, 2*second, "its object goes without a grace")
+}
+
 // TestNothingIsMissedBeforeTheHubWasHeard starts an agent that cannot list the works on
 // its hub.
 func TestNothingIsMissedBeforeTheHubWasHeard(t *testing.T) {

@@ -41,6 +41,9 @@ const (
 	// tenantsGrace is how long a namespace with objects of other works waits for them to
 	// be deleted: works deleted together do not all start at once.
 	tenantsGrace = 10 * time.Second
+	// takenRecently is how long after its record was created a work may have been deleted while
+	// it was taken.
+	takenRecently = time.Minute
 	// conflictRetry is when to come back after others wrote first.
 	conflictRetry = 50 * time.Millisecond
 )
@@ -159,14 +162,14 @@ func (p *pass) gather(ctx context.Context) (State, error) {
 }
 
 // unreported reports whether a work that the hub does not show was deleted before this agent had
-// reported anything about it.
+// reported anything about it. A record that is older may hold what has run for long.
 func (c *Controller) unreported(applied *workv1.AppliedManifestWork, work string) bool {
 	if applied == nil {
 		c.c.Works.Forget(work)
 		return false
 	}
 	last, _ := ledger.LastSeen(applied)
-	return c.c.Works.Unreported(work, last.UID)
+	return c.c.Clock.Since(applied.CreationTimestamp.Time) < takenRecently && c.c.Works.Unreported(work, last.UID)
 }
 
 // applied returns the AppliedManifestWork, deleting as soon as this pass has deleted it.

@@ -65,7 +65,7 @@ type Works struct {
 	// gone the UIDs of works that went when we released them.
 	written map[string]Work
 	gone    map[string]types.UID
-	// unreported are the UIDs of the works that we have held and not yet reported.
+	// unreported are the UIDs of the works that we have held and that nobody has reported yet.
 	unreported map[string]types.UID
 }
 
@@ -199,13 +199,12 @@ func (w *Works) Live(ctx context.Context, name string) (*workv1.ManifestWork, er
 // Hold adds our finalizer to a work.
 func (w *Works) Hold(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
 	finalizers := append(slices.Clone(work.Finalizers), workv1.FinalizerManifestWork)
-	held, err := w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
-	if err == nil {
+	if len(work.Status.Conditions) == 0 { // one that was reported before is held again
 		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.unreported[work.Name] = work.UID
+		w.mu.Unlock()
 	}
-	return held, err
+	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
 // Unreported reports whether a work of that UID was held by this process and nothing was reported
@@ -217,7 +216,7 @@ func (w *Works) Unreported(name string, uid types.UID) bool {
 	return uid != "" && w.unreported[name] == uid
 }
 
-// Forget drops what is known of a work that is gone on both sides.
+// Forget ends that for a work: something was reported about it, or nothing of it is left.
 func (w *Works) Forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
