@@ -81,6 +81,7 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 		}}
 	})
 	s.ready("seen")
+	s.eventually(func() bool { return len(s.applied("seen").Status.AppliedResources) == 5 }, "its objects are not recorded")
 	stop()
 	require.Empty(t, p.differing("seen"), "an applied work differs from its cluster in nothing")
 

@@ -5,7 +5,9 @@ package work
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 func replace(s, old, with string) string { return strings.ReplaceAll(s, old, with) }
@@ -126,6 +129,33 @@ func TestTheDeleteOptionHoldsAsItStandsAtDeletion(t *testing.T) {
 			require.Equal(t, tc.want, s.data("one", "a"))
 		})
 	}
+}
+
+// The hub learns of an object without owner reference only when its identity is recorded: an
+// agent that ends in between could never delete it.
+func TestAnOrphanIsReportedWhenItsIdentityIsRecorded(t *testing.T) {
+	s := newScene(t)
+	var written atomic.Bool
+	var refused atomic.Int32
+	s.sent.Fail(func(side string, r *http.Request) error {
+		switch {
+		case side != "spoke" || r.Method == http.MethodGet:
+		case strings.Contains(r.URL.Path, "/configmaps"):
+			written.Store(true)
+		case strings.Contains(r.URL.Path, "/appliedmanifestworks/") && written.Load():
+			refused.Add(1)
+			return faults.ErrCut
+		}
+		return nil
+	})
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")}, orphan())
+	s.eventually(func() bool { return refused.Load() > 2 }, "nothing is recorded after the object was written")
+	require.Empty(t, s.work("web").Status.Conditions, "the hub was told of an object that is not recorded")
+	require.Empty(t, s.applied("web").Status.AppliedResources)
+	s.sent.Fail(nil)
+	s.ready("web")
+	require.NotEmpty(t, s.applied("web").Status.AppliedResources[0].UID)
 }
 
 func TestAnObjectGoesWithTheLastOfItsWorks(t *testing.T) {

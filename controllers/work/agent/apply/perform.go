@@ -79,7 +79,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 // before they were written, so the hub may learn of them while their identities are recorded;
 // what it must not learn of before it is recorded comes first.
 func (p *pass) conclude(ctx context.Context) error {
-	if !p.replaced() && !p.completed() {
+	if !p.replaced() && !p.completed() && !p.unmarked() {
 		return p.recordAndReport(ctx)
 	}
 	applied, err := p.recordWritten(ctx, p.listed())
@@ -92,6 +92,14 @@ func (p *pass) conclude(ctx context.Context) error {
 		return err
 	}
 	return p.report(ctx)
+}
+
+// unmarked reports whether an object was written that has no owner reference of the work.
+// Only its recorded identity says then that the work may delete it one day.
+func (p *pass) unmarked() bool {
+	return slices.ContainsFunc(p.plan.Tasks, func(t Task) bool {
+		return t.Action.writes() && !t.Result.Seen.OwnedBy(p.applied.UID)
+	})
 }
 
 // recordAndReport does both at once. If nothing could be recorded, the next pass takes
