@@ -197,7 +197,8 @@ func (o *KubectlOptions) one(ctx context.Context, hub *fleet.Cluster, k *kubectl
 		return err
 	}
 	if code < signalled && ctx.Err() == nil {
-		if why := proxy.Reach(ctx, hub, o.way(cluster)); why != nil {
+		// An interrupt that has ended kubectl may arrive here later than its exit code.
+		if why := proxy.Reach(ctx, hub, o.way(cluster)); why != nil && ctx.Err() == nil {
 			return why
 		}
 	}
