@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
@@ -199,7 +200,7 @@ func claimsOn(u *unstructured.Unstructured, resource schema.GroupVersionResource
 	for i := range records {
 		r := &records[i]
 		owns := slices.ContainsFunc(u.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.UID })
-		if owns || slices.ContainsFunc(r.Status.AppliedResources, func(a workv1.AppliedManifestResourceMeta) bool {
+		if owns || slices.ContainsFunc(apply.Recorded(r), func(a workv1.AppliedManifestResourceMeta) bool {
 			return a.Group == resource.Group && a.Resource == resource.Resource && a.Namespace == u.GetNamespace() && a.Name == u.GetName() &&
 				(a.UID == "" || a.UID == u.GetUID())
 		}) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -262,7 +263,7 @@ func (u *unjoin) readApplied(ctx context.Context) error {
 			continue
 		}
 		u.result.Applied = append(u.result.Applied,
-			AppliedWork{Name: w.Name, Work: w.Spec.ManifestWorkName, Objects: len(w.Status.AppliedResources), Finalizers: w.Finalizers})
+			AppliedWork{Name: w.Name, Work: w.Spec.ManifestWorkName, Objects: len(apply.Recorded(&w)), Finalizers: w.Finalizers})
 	}
 	return err
 }
@@ -383,7 +384,7 @@ func (u *unjoin) verify(ctx context.Context) error {
 		}
 		for _, w := range list { // no agent has removed their objects
 			if slices.ContainsFunc(u.result.Applied, func(a AppliedWork) bool { return a.Name == w.Name }) {
-				left = append(left, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", fleet.Many(len(w.Status.AppliedResources), "object"),
+				left = append(left, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", fleet.Many(len(apply.Recorded(&w)), "object"),
 					w.Spec.ManifestWorkName, w.Name))
 			}
 		}

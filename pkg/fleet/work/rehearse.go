@@ -164,7 +164,7 @@ func (d *rehearsal) compareDropped(ctx context.Context, wanted map[apply.ID]bool
 	}
 	var out []fleet.Change
 	var failures []error
-	for _, r := range d.record.Status.AppliedResources {
+	for _, r := range apply.Recorded(d.record) {
 		gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 		if wanted[apply.IDOf(gvr, r.Namespace, r.Name)] {
 			continue

@@ -4,14 +4,17 @@ package fleet
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -42,12 +45,32 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 		return err == nil && len(list.Items) == 0
 	}, patience, 100*time.Millisecond)
 
+	// The agent ended right after it had begun with another work.
+	records := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"})
+	list, err := records.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	begun := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork", "spec": list.Items[0].Object["spec"],
+		"metadata": map[string]any{
+			"name": strings.TrimSuffix(list.Items[0].GetName(), "web") + "begun",
+			"annotations": map[string]any{
+				workv1.AnnotationIntent: `[{"version":"v1","resource":"configmaps","namespace":"default","name":"a"},
+					{"version":"v1","resource":"configmaps","namespace":"default","name":"b"}]`,
+			},
+		},
+	}}
+	require.NoError(t, unstructured.SetNestedField(begun.Object, "begun", "spec", "manifestWorkName"))
+	_, err = records.Create(t.Context(), begun, metav1.CreateOptions{})
+	require.NoError(t, err)
+
 	stuck := runsOut(t, "", "it does not run: deployment open-cluster-management-agent/klusterlet-agent is scaled to 0", leave...)
 	require.Contains(t, stuck.err, "kubectl ocm unjoin cluster1 --context spoke --hub-context hub --force")
 	forced := run(t, append(unjoin, "60s", "--force")...)
 	require.Zero(t, forced.code, "the hub still believes in the agent, and it is not waited for")
 	require.Contains(t, forced.err, "left in place")
 	require.Contains(t, forced.err, "1 object of work web in appliedmanifestwork/")
+	require.Contains(t, forced.err, "2 objects of work begun in appliedmanifestwork/")
 	_, err = spoke.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), "greeting", metav1.GetOptions{})
 	require.NoError(t, err, "what was told to stay is there")
 

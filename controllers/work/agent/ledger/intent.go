@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -41,18 +42,17 @@ func intentOf(objects []workv1.AppliedManifestResourceMeta) (string, error) {
 }
 
 // readIntent completes a record that was just decoded: while its status lists no objects,
-// those of the annotation count. One that cannot be read was not written by an agent and
-// lists none.
+// those of the annotation count.
 func readIntent(record *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
 	raw := record.Annotations[workv1.AnnotationIntent]
 	if raw == "" || raw == intentCounts || raw == intentOver {
 		return record
 	}
-	var objects []workv1.AppliedManifestResourceMeta
-	record.Annotations[workv1.AnnotationIntent] = intentOver
-	if len(record.Status.AppliedResources) == 0 && json.Unmarshal([]byte(raw), &objects) == nil {
-		record.Status.AppliedResources, record.Annotations[workv1.AnnotationIntent] = objects, intentCounts
+	state, objects := intentOver, apply.Recorded(record)
+	if len(record.Status.AppliedResources) == 0 && objects != nil {
+		state = intentCounts
 	}
+	record.Status.AppliedResources, record.Annotations[workv1.AnnotationIntent] = objects, state
 	return record
 }
 
