@@ -322,6 +322,23 @@ func TestADeletedReplicaSetTakesItsWorksAlong(t *testing.T) {
 	}
 }
 
+// An API server deletes a set that it has read without finalizer, though the loop has put one on it by then.
+func TestAReplicaSetThatIsDeletedWhenItIsTakenLeavesNothing(t *testing.T) {
+	f := newFan(t, "vanished", 1)
+	ctx := context.Background()
+	f.place(t, "p", f.clusters[0])
+	api := f.dyn.Resource(replicaSets).Namespace(f.namespace)
+	for i := range 5 {
+		name := fmt.Sprintf("web-%d", i)
+		f.deploy(t, name, "one", "", "p")
+		f.awaitDelivered(t, name, f.clusters[0]+"=one")
+		_, err := api.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		require.NoError(t, api.Delete(ctx, name, metav1.DeleteOptions{}))
+		f.awaitDelivered(t, name)
+	}
+}
+
 func TestAReplicaSetWithATooLongNameSaysSo(t *testing.T) {
 	f := newFan(t, "named", 1)
 	f.place(t, "p", f.clusters[0])

@@ -59,6 +59,7 @@ type Controller struct {
 	queue    *reconcile.Queue
 	children *children
 	users    users
+	taken    taken
 }
 
 // Register adds the loop to m.
@@ -75,8 +76,8 @@ func Register(m *manager.Manager, c Config) {
 	manager.Keep(m, &clusterv1.ManagedCluster{})
 	manager.Watch(m, &workv1alpha1.ManifestWorkReplicaSet{}, func(old, current *workv1alpha1.ManifestWorkReplicaSet) {
 		controller.users.changed(old, current)
-		if current != nil {
-			controller.queue.Add(reconcile.KeyOf(current))
+		if current != nil || controller.taken.gone(old, c.Clock.Now()) {
+			controller.queue.Add(reconcile.KeyOf(either(old, current)))
 		}
 	})
 	selected := func(namespace, placement string) {
@@ -93,7 +94,13 @@ func Register(m *manager.Manager, c Config) {
 		o := either(old, current)
 		selected(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement])
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
+	each := manager.For(m.Reader(), controller.Reconcile, nil)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+		if err := controller.clearVanished(ctx, key); err != nil {
+			return reconcile.Result{}, err
+		}
+		return each(ctx, key)
+	}}, controller.queue)
 }
 
 // either returns the current object, or the old one if it is gone.
@@ -109,6 +116,9 @@ func either[T comparable](old, current T) T {
 func (c *Controller) Reconcile(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (reconcile.Result, error) {
 	if err := c.children.works.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
+	}
+	if set.DeletionTimestamp == nil && !slices.Contains(set.Finalizers, workv1alpha1.FinalizerManifestWorkReplicaSet) {
+		c.taken.note(set.UID, c.clock.Now())
 	}
 	return reconcile.Run(ctx, c.exec, set, c.gather, Decide)
 }
