@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	connectv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/connect/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -220,7 +221,8 @@ func TestAServiceIsReachedByACommand(t *testing.T) {
 	require.Zero(t, code, err)
 	require.Equal(t, "NAMESPACE   SERVICE   PORT   PROTOCOL\ncommanded   gone      1      any\ncommanded   web       8080   http\n", out.String())
 	out = loud{}
-	require.Zero(t, app.Run(t.Context(), app.Streams{Out: &out, Err: io.Discard, Clock: clock.RealClock{}, Getenv: func(string) string { return "" }},
+	stopped := clocktesting.NewFakeClock(time.Now()) // a slow hub completes nothing
+	require.Zero(t, app.Run(t.Context(), app.Streams{Out: &out, Err: io.Discard, Clock: stopped, Getenv: func(string) string { return "" }},
 		[]string{"kubectl-ocm", "__complete", "--context", "hub", "--kubeconfig", y.kubeconfig, "proxy", "service", "-c", "commanded", "commanded/h"}))
 	require.Contains(t, out.String(), "commanded/http:web:8080\n")
 	o := y.opens(t, "web", "-n", "commanded")
