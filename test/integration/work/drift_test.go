@@ -194,6 +194,8 @@ func TestARemovedDefinitionHarmsNoOtherKind(t *testing.T) {
 	require.Equal(t, metav1.ConditionTrue, condition(work, 1, "Applied").Status)
 	s.update("web", s.manifests(widget, configMap("one", "a", "2")))
 	s.eventually(func() bool { return s.data("one", "a") == "2" }, "other kinds wait")
+	// While the definition is on its way out, its kind is refused already, and what is applied to it goes with it.
+	s.eventually(func() bool { return s.getIn(definitions, "", gvr.Resource+".example.com") == nil }, "the definition does not go")
 	apply(t, s.spoke, definitions, "", definition)
 	s.ready("web")
 	require.NotNil(t, s.get(gvr, "w"))
