@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,7 +50,7 @@ func (p *person) enters(line string) string {
 			return p.does(line)
 		}
 		var out string
-		require.True(p.t, harness.Until(time.Minute, func() bool { // the Deployment counts its pods a moment later
+		require.True(p.t, harness.Until(patience, func() bool { // the Deployment counts its pods a moment later
 			var code int
 			code, out, _ = p.types(line)
 			return code == 3 && strings.Contains(out, " 0/1 ready")
