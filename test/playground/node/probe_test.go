@@ -133,8 +133,16 @@ func (p *probing) known() health {
 func (p *probing) until(step time.Duration, wanted func(health) bool) time.Duration {
 	p.t.Helper()
 	start := p.clock.Now()
+	p.move(step, func() bool { return wanted(p.known()) })
+	return p.clock.Since(start)
+}
+
+// move moves the clock by steps until ok. No time passes while a probe waits for its answer, however
+// long that takes.
+func (p *probing) move(step time.Duration, ok func() bool) {
+	p.t.Helper()
 	require.Eventually(p.t, func() bool {
-		if wanted(p.known()) {
+		if ok() {
 			return true
 		}
 		if p.clock.HasWaiters() {
@@ -142,7 +150,6 @@ func (p *probing) until(step time.Duration, wanted func(health) bool) time.Durat
 		}
 		return false
 	}, patience, time.Millisecond)
-	return p.clock.Since(start)
 }
 
 func TestReadinessIsFoundEagerlyAndLostByThreshold(t *testing.T) {
@@ -170,10 +177,7 @@ func TestLivenessCountsFailuresInARow(t *testing.T) {
 	b.healthy.Store(true)
 	p := probe(t, b, &corev1.Container{LivenessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 10}})
 	require.True(t, p.known().ready)
-	require.Eventually(t, func() bool {
-		p.clock.Step(time.Second)
-		return p.asked.Load() > 2
-	}, patience, time.Millisecond)
+	p.move(time.Second, func() bool { return p.asked.Load() > 2 })
 	require.Empty(t, p.known().unhealthy)
 	p.healthy.Store(false)
 	asked := p.asked.Load()
@@ -189,10 +193,7 @@ func TestLivenessBeginsWhenStartupIsOver(t *testing.T) {
 	})
 	require.False(t, p.known().started)
 	require.False(t, p.known().ready)
-	require.Eventually(t, func() bool {
-		p.clock.Step(time.Second)
-		return p.asked.Load() > 5
-	}, patience, time.Millisecond)
+	p.move(time.Second, func() bool { return p.asked.Load() > 5 })
 	require.Empty(t, p.known().unhealthy)
 	p.healthy.Store(true)
 	p.until(eager, func(h health) bool { return h.started && h.ready })
