@@ -164,7 +164,7 @@ func handOver(t *testing.T, hub, spoke *harness.Cluster) {
 	foreground := metav1.DeletePropagationForeground
 	ours := client.Resource(deployments).Namespace(agentSpace)
 	require.NoError(t, ours.Delete(t.Context(), "klusterlet-agent", metav1.DeleteOptions{PropagationPolicy: &foreground}))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := ours.Get(t.Context(), "klusterlet-agent", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}, patience, 100*time.Millisecond)
@@ -233,7 +233,7 @@ func issue(t *testing.T, hub *harness.Cluster, name string, groups ...string) (c
 	approval := []byte(`{"status":{"conditions":[{"type":"Approved","status":"True","reason":"Test","message":"by the test"}]}}`)
 	_, err = client.Patch(t.Context(), csr.GetName(), types.MergePatchType, approval, metav1.PatchOptions{}, "approval")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		live, err := client.Get(t.Context(), csr.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false

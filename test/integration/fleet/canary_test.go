@@ -52,7 +52,7 @@ func canaries(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Positive(t, f.Applied)
 	require.GreaterOrEqual(t, f.Reported, f.Applied)
 	require.Positive(t, f.Gone)
-	require.Eventually(t, func() bool { return len(canariesOn(t, client)) == 0 }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return len(canariesOn(t, client)) == 0 }, patience, 100*time.Millisecond)
 	_, err = spoke.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), f.Work, metav1.GetOptions{})
 	require.ErrorContains(t, err, "not found")
 
@@ -66,7 +66,7 @@ func canaries(t *testing.T, hub, spoke *harness.Cluster) {
 	}
 	typeLine(t, "kubectl create clusterrole newcomer-looks --verb=get,list --resource=managedclusters.cluster.open-cluster-management.io --context hub")
 	typeLine(t, "kubectl create clusterrolebinding newcomer-looks --clusterrole=newcomer-looks --user=newcomer --context hub")
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		said := run(t, append([]string{"check"}, newcomer...)...)
 		return !strings.Contains(said.out, "OCM061") && strings.Contains(said.out, "cluster1: applied in ")
 	}, patience, 500*time.Millisecond)
@@ -124,7 +124,7 @@ func TestACanaryThatIsLostLeavesNothing(t *testing.T) {
 	for _, f := range canary.Send(t.Context(), hasty) {
 		require.NotEmpty(t, f.Lost)
 	}
-	require.Eventually(t, func() bool { return slices.Equal([]string{"labelled"}, canariesOn(t, client)) }, patience, 50*time.Millisecond)
+	eventually(t, func() bool { return slices.Equal([]string{"labelled"}, canariesOn(t, client)) }, patience, 50*time.Millisecond)
 
 	// An interrupt deletes what is on its way, and does not wait.
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -163,7 +163,7 @@ func TestACanaryThatIsLostLeavesNothing(t *testing.T) {
 		require.Less(t, o.Patience, time.Minute, "%+v", f)
 	}
 	require.Equal(t, "its agent has not removed it within "+o.Patience.String(), f.Stuck)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		removed, stuck, err := canary.Sweep(t.Context(), o)
 		return err == nil && len(removed) == 0 && len(stuck) == 1 && stuck[0].Work == f.Work
 	}, patience, 200*time.Millisecond)

@@ -43,7 +43,7 @@ func (p typist) mendedBy(t *testing.T, code, cause string, words ...string) {
 		}
 		typeLine(t, line)
 	}
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
 		return !still
 	}, patience, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)

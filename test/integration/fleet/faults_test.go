@@ -85,7 +85,7 @@ func typeLine(t *testing.T, line string) string {
 func found(t *testing.T, code string, words ...string) finding {
 	t.Helper()
 	var f finding
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		f = looked(t, words...)[code]
 		return f.Code == code
 	}, patience, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
@@ -104,7 +104,7 @@ func mended(t *testing.T, code string, words ...string) finding {
 	t.Helper()
 	f := found(t, code, words...)
 	typeLine(t, f.Fix)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
 		return !still
 	}, patience, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
@@ -122,7 +122,7 @@ func patched(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResou
 func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
 	t.Helper()
 	patched(t, c, deployments, namespace, name, `{"spec":{"replicas":0}}`)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		list, err := c.Dynamic(t).Resource(pods).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	}, patience, 100*time.Millisecond)
@@ -163,7 +163,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, late.err, "kubectl scale -n open-cluster-management deploy/cluster-manager --replicas=1 --context hub")
 
 	var found map[string]finding
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub")
 		return found["OCM0205"].Code != ""
 	}, patience, 500*time.Millisecond, "the definition goes in the background")
@@ -175,7 +175,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 		require.Equal(t, "kubectl ocm hub init --context hub", found[code].Fix)
 	}
 	typeLine(t, found["OCM0203"].Fix)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
 		return len(found) == 0
 	}, patience, 500*time.Millisecond, "%v", &found)
@@ -387,11 +387,11 @@ func agentFaults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) 
 	require.Equal(t, "the agent's certificate cannot be read", f.Title)
 	typeLine(t, f.Fix)
 	mended(t, "OCM0402", check...)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending")
 	}, patience, 500*time.Millisecond, "the agent does not ask")
 	mended(t, "OCM0404", check...)
-	require.Eventually(t, func() bool { return len(looked(t, check...)) == 0 }, patience, 500*time.Millisecond)
+	eventually(t, func() bool { return len(looked(t, check...)) == 0 }, patience, 500*time.Millisecond)
 
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"hubApiServerHostAlias":{"ip":"10.0.0.1","hostname":"hub.example.com"}}}`)
 	told(t, "OCM0403", "leaves out: hubApiServerHostAlias", check...)

@@ -51,7 +51,7 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--feature-gates", "ClusterProxy=true", "--timeout", "5m").code)
 	before, there := inventory(t, hub), inventory(t, edge)
 	hostedRefused(t, hub, edge)
-	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) }, patience, 100*time.Millisecond, "a refusal writes nothing")
+	eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) }, patience, 100*time.Millisecond, "a refusal writes nothing")
 	dry := run(t, hostedJoin(edge.Kubeconfig, "--dry-run", "-o", "yaml")...)
 	require.Zero(t, dry.code)
 	for _, want := range []string{"kind: Klusterlet", "mode: Hosted", "name: external-managed-kubeconfig", "name: klusterlet-edge"} {
@@ -86,11 +86,11 @@ func TestAClusterJoinsWithAHostedAgent(t *testing.T) {
 	require.Equal(t, 6, held.code)
 	require.Contains(t, held.err, "1 work is applied")
 	besideOperator(t, hub)
-	require.Eventually(t, func() bool { return strings.Contains(typeLine(t, lines[1]), "klusterlet-edge of cluster edge is well") }, patience, time.Second)
+	eventually(t, func() bool { return strings.Contains(typeLine(t, lines[1]), "klusterlet-edge of cluster edge is well") }, patience, time.Second)
 	typeLine(t, lines[2]+" --timeout 5m")
 	require.Empty(t, running(t, edge))
 	typeLine(t, "kubectl delete namespace edge local --ignore-not-found --context hub")
-	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) && maps.Equal(there, inventory(t, edge)) }, patience, 200*time.Millisecond,
+	eventually(t, func() bool { return maps.Equal(before, inventory(t, hub)) && maps.Equal(there, inventory(t, edge)) }, patience, 200*time.Millisecond,
 		"the operator goes with the last agent")
 	require.Zero(t, run(t, "hub", "status", "--context", "hub").code)
 }

@@ -73,9 +73,9 @@ func TestAClusterBelongsToTwoHubs(t *testing.T) {
 	// Both leave at once, and leave nothing.
 	require.Zero(t, run(t, first...).code)
 	require.Zero(t, run(t, "work", "delete", "web", "-c", "edge", "--context", "second", "--yes").code)
-	require.Eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return len(uids(t, spoke, workRecord)) == 0 }, patience, 100*time.Millisecond)
 	typeLine(t, "kubectl delete klusterlet klusterlet second --timeout 5m --context spoke")
-	require.Eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, patience, 200*time.Millisecond)
+	eventually(t, func() bool { return maps.Equal(empty, inventory(t, spoke)) }, patience, 200*time.Millisecond)
 }
 
 // ownerOfShared returns the Klusterlet that all objects are labelled with that agents share.

@@ -277,7 +277,7 @@ func storedFaults(t *testing.T, client dynamic.Interface) {
 	require.Equal(t, setsName+" may be stored in v1beta1, which is no longer served", f.Title)
 	require.Equal(t, "warning", string(f.Severity))
 	shellLine(t, f.Fix)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, still := looked(t, check...)["OCM0217"]
 		return !still
 	}, time.Minute, 500*time.Millisecond)

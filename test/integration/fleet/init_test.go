@@ -85,7 +85,7 @@ func keptAPIs(t *testing.T, hub *harness.Cluster) {
 	definition.SetLabels(map[string]string{"open-cluster-management.io/created-by-clustermanager": "cluster-manager"})
 	_, err = hub.Dynamic(t).Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err = hub.Dynamic(t).Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "c1", nil),
 			metav1.CreateOptions{})
 		return err == nil

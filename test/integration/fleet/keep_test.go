@@ -36,7 +36,7 @@ func deploy(t *testing.T) {
 func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
 	t.Helper()
 	records := spoke.Dynamic(t).Resource(workRecord)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		list, err := records.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	}, patience, 100*time.Millisecond, "the agent has done all that it does with works that go")

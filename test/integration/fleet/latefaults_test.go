@@ -100,7 +100,7 @@ func (l *lateFaults) mended(t *testing.T) {
 	require.True(t, both, f.Fix)
 	require.Contains(t, typeLine(t, look), "addon-hooked-pre-delete")
 	typeLine(t, strings.TrimSuffix(giveUp, " gives it up"))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := l.client.Resource(instances).Namespace("cluster1").Get(t.Context(), "hooked", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}, patience, 100*time.Millisecond, "%s does not end it", f.Fix)

@@ -40,7 +40,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 		types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	pods := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("open-cluster-management-agent")
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	}, patience, 100*time.Millisecond)
@@ -77,7 +77,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Zero(t, run(t, join...).code)
 	klusterlets := schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
 	require.NoError(t, spoke.Dynamic(t).Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		list, err := spoke.Dynamic(t).Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 		return err != nil || len(list.Items) == 0
 	}, patience, 100*time.Millisecond)

@@ -62,7 +62,7 @@ func awaitSet(t *testing.T, hub *harness.Cluster, condition, status string) {
 // awaitRunning waits until exactly these objects of works run on a cluster.
 func awaitRunning(t *testing.T, c *harness.Cluster, want map[string]string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(running(t, c)) == len(want) }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return len(running(t, c)) == len(want) }, patience, 100*time.Millisecond)
 	require.Equal(t, want, running(t, c))
 }
 
@@ -74,7 +74,7 @@ func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 	require.Len(t, first, inherited+1)
 	require.Zero(t, run(t, "join", "cluster2", "--context", "hub", "--hub-context", "hub", "--accept", "--timeout", "5m").code)
 	second := map[string]string{}
-	require.Eventually(t, func() bool { second = running(t, hub); return len(second) == 1 }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { second = running(t, hub); return len(second) == 1 }, patience, 100*time.Millisecond)
 	awaitSet(t, hub, "ManifestworkApplied", "True")
 
 	// A binding that goes takes every cluster from the placement: nothing is removed.
@@ -103,7 +103,7 @@ func whoLeaves(t *testing.T, hub, spoke *harness.Cluster) {
 	awaitRunning(t, hub, map[string]string{})
 	require.Equal(t, first, running(t, spoke))
 	patched(t, hub, placements, "default", "everywhere", `{"spec":{"predicates":null}}`)
-	require.Eventually(t, func() bool { return len(running(t, hub)) == 1 }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return len(running(t, hub)) == 1 }, patience, 100*time.Millisecond)
 
 	// The namespace of a cluster stays while works are in it.
 	said, err := kubectl(t, "delete namespace cluster1 --context hub")

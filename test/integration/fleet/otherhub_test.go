@@ -79,7 +79,7 @@ func handHubOver(t *testing.T, hub *harness.Cluster) {
 	_, err = client.Resource(managers).UpdateStatus(t.Context(), cm, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	for namespace, n := range map[string]int{operatorSpace: 1, hubSpace: 7} {
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			list, err := client.Resource(deployments).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 			return err == nil && len(list.Items) == n && !slices.ContainsFunc(list.Items, func(d unstructured.Unstructured) bool {
 				ready, _, _ := unstructured.NestedInt64(d.Object, "status", "availableReplicas")
@@ -87,7 +87,7 @@ func handHubOver(t *testing.T, hub *harness.Cluster) {
 			})
 		}, patience, 100*time.Millisecond, namespace)
 	}
-	require.Eventually(t, func() bool { return admitted(t.Context(), hub.Dynamic(t)) == nil }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return admitted(t.Context(), hub.Dynamic(t)) == nil }, patience, 100*time.Millisecond)
 }
 
 func condition(kind, status, reason string) map[string]any {
@@ -96,7 +96,7 @@ func condition(kind, status, reason string) map[string]any {
 
 func gone(t *testing.T, c *harness.Cluster, kind schema.GroupVersionResource, namespace, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := c.Dynamic(t).Resource(kind).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	}, patience, 100*time.Millisecond)

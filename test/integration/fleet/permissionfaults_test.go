@@ -60,7 +60,7 @@ func TestPermissionsThatAClusterDoesNotHaveAreNamed(t *testing.T) {
 		var spec map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(tc.spec), &spec))
 		u := object(library.ClusterPermissions.GroupVersion().String(), "ClusterPermission", "cluster1", tc.name, map[string]any{"spec": spec})
-		require.Eventually(t, func() bool { // the kind may not be served yet, or its admission not answer
+		eventually(t, func() bool { // the kind may not be served yet, or its admission not answer
 			_, err := permissions.Create(t.Context(), u, metav1.CreateOptions{})
 			return err == nil
 		}, patience, 200*time.Millisecond, tc.name)

@@ -84,7 +84,7 @@ func (r *renewals) add(lease *unstructured.Unstructured) {
 func (r *renewals) noneMissed(t *testing.T, again bool) {
 	t.Helper()
 	if again {
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return len(r.times) > 1

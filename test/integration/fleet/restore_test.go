@@ -50,7 +50,7 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 		require.NoError(t, os.CopyFS(data, os.DirFS(copied)))
 	})
 	held := &metav1.Condition{}
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		work, err := typed.Get[workv1.ManifestWork](t.Context(), hub.Dynamic(t), works, "cluster1", "grows")
 		if err != nil {
 			return false
@@ -66,7 +66,7 @@ func TestAHubThatIsRestoredFromABackUpRemovesNothing(t *testing.T) {
 	_, line, found := strings.Cut(held.Message, ": kubectl annotate ")
 	require.True(t, found, held.Message)
 	typeLine(t, "kubectl annotate "+line+" --context spoke")
-	require.Eventually(t, func() bool { return len(running(t, spoke)) == 2 }, patience, 500*time.Millisecond)
+	eventually(t, func() bool { return len(running(t, spoke)) == 2 }, patience, 500*time.Millisecond)
 	require.NotContains(t, running(t, spoke), "greeting-b")
 	require.Equal(t, before["greeting-c"], running(t, spoke)["greeting-c"], "the hub knows nothing of its work, and it is kept")
 }

@@ -39,6 +39,21 @@ var (
 // needs, and costs a passing test nothing.
 const patience = 5 * time.Minute
 
+// eventually waits until ok returns true, a pause before each try. It calls ok in the test's own
+// goroutine, so that ok may end the test, and nothing of it goes on when the test has ended.
+func eventually(t testing.TB, ok func() bool, limit, pause time.Duration, message ...any) {
+	t.Helper()
+	for end := time.Now().Add(limit); ; {
+		<-time.After(pause)
+		if ok() {
+			return
+		}
+		if time.Now().After(end) {
+			require.Fail(t, "what is waited for does not come", message...)
+		}
+	}
+}
+
 // said is the output of one run of the program, and its exit code.
 type said struct {
 	code     int

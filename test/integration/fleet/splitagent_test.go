@@ -61,7 +61,7 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	require.Zero(t, switched.code, switched.err)
 	require.Contains(t, switched.out, "c1 joined hub hub (configured)")
 	require.Equal(t, apart, agents(t, c1))
-	require.Eventually(t, func() bool { return !inventory(t, c1)["clusterroles/kubectl-ocm:klusterlet"] }, patience, 100*time.Millisecond,
+	eventually(t, func() bool { return !inventory(t, c1)["clusterroles/kubectl-ocm:klusterlet"] }, patience, 100*time.Millisecond,
 		"only an agent that serves itself has these rights: the operator removes them when the new agent is available")
 	require.Equal(t, was, stateOf(t, hub, c1), "neither the cluster nor its identity nor what works applied has changed")
 	require.Zero(t, runWith(t, strings.ReplaceAll(configMap, "greeting", "second"), "work", "apply", "more", "-f", "-", "-c", "c1",
@@ -73,9 +73,9 @@ func TestAClusterJoinsWithASplitAgent(t *testing.T) {
 	for _, name := range []string{"web", "more"} {
 		require.Zero(t, run(t, "work", "delete", name, "-c", "c1", "--context", "hub", "--yes").code)
 	}
-	require.Eventually(t, func() bool { return len(running(t, c1)) == 0 }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return len(running(t, c1)) == 0 }, patience, 100*time.Millisecond)
 	require.Zero(t, run(t, leave...).code)
-	require.Eventually(t, func() bool { return maps.Equal(before, inventory(t, c1)) }, patience, 200*time.Millisecond)
+	eventually(t, func() bool { return maps.Equal(before, inventory(t, c1)) }, patience, 200*time.Millisecond)
 }
 
 // agents returns the names of the Deployments in the namespace of the agent.

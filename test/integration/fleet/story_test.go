@@ -136,7 +136,7 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	require.Equal(t, 6, refused.code)
 	require.Contains(t, refused.err, `is joined as "cluster1", not as "cluster2"`)
 	require.Contains(t, refused.err, "kubectl ocm unjoin cluster1")
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		said := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out
 		return strings.Contains(said, "the agent is joined as cluster1 and keeps that name") && strings.Contains(said, "nodePlacement (the Deployment of the agent")
 	}, patience, time.Second)
@@ -217,19 +217,19 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 		"join cluster1 --context spoke --hub-context hub --accept --timeout 5m --hub-apiserver " + server,
 	} {
 		require.NoError(t, agentSecrets.Delete(t.Context(), "hub-kubeconfig-secret", metav1.DeleteOptions{}))
-		require.Eventually(
+		eventually(
 			t,
 			func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") },
 			patience, time.Second, "the agent does not ask",
 		)
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			unwell := run(t, "check", "--context", "hub").out
 			return strings.Contains(unwell, "its agent asks for a new certificate and waits for an answer") &&
 				strings.Contains(unwell, "kubectl ocm accept cluster1 --context hub")
 		}, patience, time.Second, "check does not tell that the agent asks")
 		require.Zero(t, run(t, strings.Fields(words)...).code, words)
 		// As long as it has the key, it restores a lost certificate on its own.
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			_, err := agentSecrets.Get(t.Context(), "hub-kubeconfig-secret", metav1.GetOptions{})
 			_, asking := agentSecrets.Get(t.Context(), "hub-kubeconfig-pending", metav1.GetOptions{})
 			return err == nil && apierrors.IsNotFound(asking)

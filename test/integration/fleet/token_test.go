@@ -68,7 +68,7 @@ func TestTokensLiveUntilTheyAreRevoked(t *testing.T) {
 	require.Equal(t, 6, run(t, "hub", "token", "revoke", made.ID, "--context", "hub").code, "nobody can be asked")
 	require.NoError(t, worksOn(t, hub, made.Token))
 	require.Zero(t, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
-	require.Eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, patience, 200*time.Millisecond)
+	eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, patience, 200*time.Millisecond)
 	require.Equal(t, 1, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
 }
 
@@ -88,7 +88,7 @@ func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
 	require.Contains(t, dry.err, "secret/join-token-")
 	bootstrap := newToken(t, "--context", "hub", "--use-bootstrap-token", "--cluster", "boot")
 	// The API server reads bootstrap tokens from a cache.
-	require.Eventually(t, func() bool { return worksOn(t, hub, bootstrap.Token) == nil }, patience, 100*time.Millisecond)
+	eventually(t, func() bool { return worksOn(t, hub, bootstrap.Token) == nil }, patience, 100*time.Millisecond)
 	csr := ask(t, bearer(hub, bootstrap.Token), "boot", "agent")
 	registers(t, hub.Dynamic(t), "boot", false)
 	require.Zero(t, run(t, "accept", "boot", "--context", "hub").code)
@@ -114,7 +114,7 @@ func TestWhatClustersJoinWithIsMadeAgain(t *testing.T) {
 	for _, sort := range []string{"", "--use-bootstrap-token"} {
 		words := strings.Fields("--context hub " + sort)
 		made := newToken(t, words...)
-		require.Eventually(t, func() bool { return worksOn(t, hub, made.Token) == nil }, patience, 100*time.Millisecond)
+		eventually(t, func() bool { return worksOn(t, hub, made.Token) == nil }, patience, 100*time.Millisecond)
 		again := run(t, append([]string{"hub", "token", "-o", "jsonpath={.items[*].object.kind}"}, words...)...)
 		require.Equal(t, "Secret", again.out, "what is there is left alone")
 	}
@@ -167,7 +167,7 @@ func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 	require.Contains(t, run(t, "accept", "--show", "--context", "hub").out, "TokenForAnotherCluster: it was sent with join token x")
 
 	require.Zero(t, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
-	require.Eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, patience, 200*time.Millisecond)
+	eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, patience, 200*time.Millisecond)
 	got = join(made.Token)
 	require.NotZero(t, got.code)
 	require.Contains(t, got.err, "expired or revoked")

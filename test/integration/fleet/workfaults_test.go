@@ -68,7 +68,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 		require.NoError(t, err)
 	}
 	plant("base", strings.Replace(brokenWorks["OCM0626"], "the newer", "the older", 1))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := there.Resource(configMaps).Namespace("default").Get(t.Context(), "shared", metav1.GetOptions{})
 		return err == nil
 	}, patience, 100*time.Millisecond)
@@ -77,7 +77,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	}
 	args := []string{"cluster", "cluster1", "--context", "hub"}
 	var all map[string]finding
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		all = looked(t, args...)
 		return len(all) == len(brokenWorks)
 	}, patience, 500*time.Millisecond, "%v", &all)
@@ -106,7 +106,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	for _, code := range []string{"OCM0627", "OCM0628"} {
 		require.Equal(t, "kubectl edit manifestwork "+strings.ToLower(code)+" -n cluster1 --context hub      and correct what is named", all[code].Fix)
 	}
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		all = looked(t, args...)
 		for _, code := range []string{"OCM0311", "OCM0623", "OCM0626", "OCM0627", "OCM0628"} {
 			if all[code].Code == "" {
@@ -123,7 +123,7 @@ func workFaults(t *testing.T, hub, spoke *harness.Cluster) {
 	typeLine(t, "kubectl delete namespace nosuch strict --wait=false --context spoke")
 	typeLine(t, "kubectl delete validatingwebhookconfiguration closed --context spoke")
 	typeLine(t, "kubectl delete configmap contested long --ignore-not-found --context spoke")
-	require.Eventually(t, func() bool { return len(looked(t, args...)) == 0 }, patience, 500*time.Millisecond)
+	eventually(t, func() bool { return len(looked(t, args...)) == 0 }, patience, 500*time.Millisecond)
 }
 
 // workNames are the names of the broken works.
