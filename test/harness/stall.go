@@ -56,3 +56,21 @@ func (s *Stalls) Excuse(at time.Time, after time.Duration) bool {
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.spans, func(p span) bool { return !at.Before(p.from) && at.Before(p.to.Add(after)) })
 }
+
+// Lost returns how long the machine stood still between two times.
+func (s *Stalls) Lost(from, to time.Time) (lost time.Duration) {
+	s.beat(time.Now())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.spans {
+		begin, end := p.from, p.to
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		lost += max(0, end.Sub(begin))
+	}
+	return lost
+}

@@ -28,3 +28,15 @@ func TestOnlyAStallIsAnExcuse(t *testing.T) {
 		require.Equal(t, want, s.Excuse(now.Add(-ago), 10*time.Second), "%s ago", ago)
 	}
 }
+
+func TestOnlyTheTimeOfStallsIsLost(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	at := func(ago int) time.Time { return now.Add(-time.Duration(ago) * time.Second) }
+	s := &Stalls{last: now, spans: []span{{at(90), at(80)}, {at(60), at(40)}}}
+	for _, tc := range []struct{ from, to, want int }{
+		{100, 0, 30}, {100, 95, 0}, {85, 0, 25}, {85, 50, 15}, {55, 45, 10}, {70, 65, 0}, {30, 0, 0},
+	} {
+		require.Equal(t, time.Duration(tc.want)*time.Second, s.Lost(at(tc.from), at(tc.to)), "from %d s to %d s ago", tc.from, tc.to)
+	}
+}

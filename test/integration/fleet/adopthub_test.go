@@ -319,9 +319,11 @@ func admitted(ctx context.Context, client dynamic.Interface) error {
 // hubWatch notices what an administrator and an agent would notice of a hub that moves.
 type hubWatch struct {
 	stop    func()
+	stalls  *harness.Stalls
 	running sync.WaitGroup
 	mu      sync.Mutex
-	// away is the longest time in which writes failed, lost is set when Available was.
+	// away is the longest time in which writes failed, lost is set when Available was. What happens
+	// because the machine stood still does not count.
 	away time.Duration
 	lost string
 	why  error
@@ -332,7 +334,7 @@ type hubWatch struct {
 func watchHub(t *testing.T, onHub *harness.Cluster) *hubWatch {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &hubWatch{stop: cancel}
+	w := &hubWatch{stop: cancel, stalls: harness.WatchStalls(ctx)}
 	client := onHub.Dynamic(t)
 	w.running.Go(func() { w.availability(ctx, client.Resource(clusters)) })
 	w.running.Go(func() { w.writes(ctx, client) })
@@ -353,7 +355,8 @@ func (w *hubWatch) availability(ctx context.Context, api dynamic.ResourceInterfa
 		}
 		for event := range events.ResultChan() {
 			mc, ok := event.Object.(*unstructured.Unstructured)
-			if ok && mc.GetKind() == "ManagedCluster" && !fleet.ConditionTrue(mc, "ManagedClusterConditionAvailable") {
+			if ok && mc.GetKind() == "ManagedCluster" && !fleet.ConditionTrue(mc, "ManagedClusterConditionAvailable") &&
+				!w.stalls.Excuse(time.Now(), time.Minute) {
 				w.mu.Lock()
 				w.lost = time.Now().String()
 				w.mu.Unlock()
@@ -375,7 +378,7 @@ func (w *hubWatch) writes(ctx context.Context, client dynamic.Interface) {
 		}
 		err := admitted(ctx, client)
 		w.mu.Lock()
-		switch away := time.Since(good); {
+		switch away := time.Since(good) - w.stalls.Lost(good, time.Now()); {
 		case err == nil:
 			good = time.Now()
 			w.asked++
