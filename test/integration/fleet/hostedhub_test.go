@@ -212,16 +212,23 @@ func (h *hostedHub) runs(t *testing.T) {
 	h.open(t, h.name, access(t, h.far.Kubeconfig))
 	h.isUp(t)
 	ctx := t.Context()
-	// Admission and conversion answer at the address.
+	// Admission and conversion answer at the address; the API server learns a moment later that it has to ask.
 	far := h.far.Dynamic(t)
-	_, err := far.Resource(clusters).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": "kube-c1"},
-	}}, metav1.CreateOptions{})
-	require.ErrorContains(t, err, "admission webhook")
-	_, err = far.Resource(addonv1beta1.GroupVersion.WithResource("clustermanagementaddons")).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": addonv1beta1.GroupVersion.String(), "kind": "ClusterManagementAddOn", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{},
-	}}, metav1.CreateOptions{})
-	require.NoError(t, err, "it is stored in the older version")
+	until(t, func() error {
+		_, err := far.Resource(clusters).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": "kube-c1"},
+		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !strings.Contains(err.Error(), "admission webhook") {
+			return fmt.Errorf("admission does not refuse a reserved name: %w", err)
+		}
+		return nil
+	})
+	until(t, func() error { // it is stored in the older version
+		_, err := far.Resource(addonv1beta1.GroupVersion.WithResource("clustermanagementaddons")).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": addonv1beta1.GroupVersion.String(), "kind": "ClusterManagementAddOn", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{},
+		}}, metav1.CreateOptions{})
+		return err
+	})
 	// Nothing of it is here but its process.
 	require.Zero(t, len(h.pods(t, operatorv1.NamespaceHub)))
 	pods := h.pods(t, h.name)
