@@ -166,7 +166,7 @@ func (r *reachable) runs(t *testing.T, stdin string, words ...string) said {
 
 func (r *reachable) runsWith(t *testing.T, path, stdin string, words ...string) said {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
 	var out, err bytes.Buffer
 	env := map[string]string{"LANG": "C.UTF-8", "PATH": path, "XDG_RUNTIME_DIR": r.memory}

@@ -39,6 +39,10 @@ var (
 // needs, and costs a passing test nothing.
 const patience = 5 * time.Minute
 
+// atMost is how long a command may run: longer than the time that it is given by --timeout, after
+// which it says itself what it waits for.
+const atMost = patience + time.Minute
+
 // eventually waits until ok returns true, a pause before each try. It calls ok in the test's own
 // goroutine, so that ok may end the test, and nothing of it goes on when the test has ended.
 func eventually(t testing.TB, ok func() bool, limit, pause time.Duration, message ...any) {
@@ -68,7 +72,7 @@ func run(t testing.TB, words ...string) said {
 
 func runWith(t testing.TB, stdin string, words ...string) said {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
 	var out, err bytes.Buffer
 	s := app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &err, Clock: clock.RealClock{},
