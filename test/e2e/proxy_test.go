@@ -50,6 +50,12 @@ func TestPodsAreReachedThroughTheHub(t *testing.T) {
 	who := r.proxy(t, "", "kubectl", "-c", "c1", "--context", "hub", "--", "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
 	require.Zero(t, who.code, who.stderr)
 	kubectl(t, f.on("c1"), "create", "clusterrolebinding", "person", "--clusterrole=cluster-admin", "--user="+who.stdout)
+	eventually(t, func() error { // the API server learns of it a moment later
+		if got := r.proxy(t, "", r.through("auth", "can-i", "*", "*")...); got.code != 0 {
+			return errors.New(got.stdout + got.stderr)
+		}
+		return nil
+	})
 	t.Run("logs are read and followed", r.testLogs)
 	t.Run("commands run, and their exit code and input arrive", r.testExec)
 	t.Run("ports are forwarded", r.testForward)
