@@ -290,7 +290,7 @@ func (a *addOns) clean(t *testing.T) {
 func (a *addOns) requireNone(t *testing.T, name string) {
 	t.Helper()
 	for _, c := range a.managed {
-		eventually(t, func() error { return same(a.before[c.Name], a.held(t, c)) })
+		a.holds(t, c, a.before[c.Name])
 	}
 	require.Empty(t, kubectl(t, a.hub, "get", "managedclusteraddons,manifestworks", "-A", "-o", "name"))
 	require.Empty(t, kubectl(t, a.hub, "get", "roles,rolebindings", "-A", "-l", "open-cluster-management.io/addon-name="+name, "-o", "name"))
@@ -315,7 +315,7 @@ func (a *addOns) templateLeaves(t *testing.T) {
 	dir, err := filepath.Abs(filepath.Join(root, "examples/helloworld-template"))
 	require.NoError(t, err)
 	kubectl(t, a.hub, "label", "managedcluster", "c1", "helloworld-")
-	eventually(t, func() error { return same(a.before["c1"], a.held(t, a.on("c1"))) })
+	a.holds(t, a.on("c1"), a.before["c1"])
 	a.available(t, helloworldTemplate, "c2")
 	kubectl(t, a.hub, "delete", "-f", dir, "--timeout=180s")
 	a.requireNone(t, helloworldTemplate)

@@ -171,8 +171,11 @@ var passing = []string{"events", "events.events.k8s.io", "certificatesigningrequ
 // meantime.
 func objects(t *testing.T, c *nodes.Cluster) ([]string, error) {
 	t.Helper()
-	kinds := strings.Fields(kubectl(t, c, "api-resources", "--verbs=list", "--cached=false", "-o", "name"))
-	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return slices.Contains(passing, kind) })
+	served, err := c.Kubectl(t.Context(), "api-resources", "--verbs=list", "--cached=false", "-o", "name")
+	if err != nil {
+		return nil, err
+	}
+	kinds := slices.DeleteFunc(strings.Fields(served), func(kind string) bool { return slices.Contains(passing, kind) })
 	const row = `jsonpath={range .items[*]}{.apiVersion} {.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`
 	out, err := c.Kubectl(t.Context(), "get", strings.Join(kinds, ","), "-A", "-o", row)
 	rows := slices.DeleteFunc(strings.Split(strings.TrimSpace(out), "\n"), func(row string) bool {

@@ -531,7 +531,7 @@ func (r *registration) loopback(t *testing.T) {
 	r.claim(t, r.hub, "local", "id.k8s.io", "cluster-of-the-hub")
 	r.ocm(t, "unjoin", "local", "--context", "hub", "--hub-context", "hub", "--force", "--yes")
 	eventually(t, func() error { return same([]string{before}, []string{intact()}) }) // the hub is as it was
-	eventually(t, func() error { return same(had, r.held(t, r.hub)) })
+	r.holds(t, r.hub, had)
 	require.Empty(t, uidIn(t, r.hub, "", "managedcluster", "local"))
 }
 
@@ -539,9 +539,27 @@ func (r *registration) loopback(t *testing.T) {
 // see objects.
 func (f *fleet) held(t *testing.T, c *nodes.Cluster) []string {
 	t.Helper()
-	now, err := objects(t, c)
+	now, err := lasting(t, c)
 	require.NoError(t, err)
-	return slices.DeleteFunc(now, func(row string) bool { return strings.Contains(row, "/join-token-") })
+	return now
+}
+
+// holds waits until a cluster holds what held has listed, whose kinds may come and go meanwhile.
+func (f *fleet) holds(t *testing.T, c *nodes.Cluster, want []string) {
+	t.Helper()
+	eventually(t, func() error {
+		now, err := lasting(t, c)
+		if err != nil {
+			return err
+		}
+		return same(want, now)
+	})
+}
+
+func lasting(t *testing.T, c *nodes.Cluster) ([]string, error) {
+	t.Helper()
+	now, err := objects(t, c)
+	return slices.DeleteFunc(now, func(row string) bool { return strings.Contains(row, "/join-token-") }), err
 }
 
 // claim writes a ClusterClaim on a managed cluster and waits until the hub shows

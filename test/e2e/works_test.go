@@ -332,7 +332,7 @@ func (w *works) outage(t *testing.T) {
 			return nil
 		})
 	}
-	eventually(t, func() error { return same(before, w.held(t, c)) })
+	w.holds(t, c, before)
 	require.NoError(t, w.hub.Restart(t.Context(), nodes.APIServer))
 	kubectl(t, w.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=180s")
 	file := work(t, "c1", "after-the-outage")
@@ -342,7 +342,7 @@ func (w *works) outage(t *testing.T) {
 	})
 	w.await(t, "after-the-outage", "Available")
 	kubectl(t, w.hub, "-n", "c1", "delete", "manifestwork", "after-the-outage", "--timeout=180s")
-	eventually(t, func() error { return same(before, w.held(t, c)) }) // nothing was deleted, and nothing else is there
+	w.holds(t, c, before) // nothing was deleted, and nothing else is there
 }
 
 // spoil deletes an object and changes another, and waits until both are repaired.
@@ -365,6 +365,6 @@ func (w *works) delete(t *testing.T) {
 		w.ocm(t, "work", "delete", name, "-c", "c1", "--context", "hub", "--yes")
 	}
 	c := w.on("c1")
-	eventually(t, func() error { return same(w.before, w.held(t, c)) })
+	w.holds(t, c, w.before)
 	require.Empty(t, kubectl(t, c, "get", "appliedmanifestworks", "-o", "name"))
 }
