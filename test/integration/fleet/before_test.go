@@ -120,11 +120,11 @@ func goesBefore(t *testing.T, c *harness.Cluster, code, namespace string, words 
 	released := &releasing{text: code + " namespace " + namespace, do: func() {
 		patched(t, c, namespaces, "", namespace, `{"metadata":{"finalizers":null}}`)
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
 	var out bytes.Buffer
 	s := app.Streams{In: strings.NewReader(""), Out: &out, Err: released, Clock: clock.RealClock{}, Getenv: func(string) string { return "" }}
-	exit := app.Run(ctx, s, append([]string{"kubectl-ocm", "--kubeconfig", configOf(t), "check", "--wait", "45s"}, words...))
+	exit := app.Run(ctx, s, append([]string{"kubectl-ocm", "--kubeconfig", configOf(t), "check", "--wait", patience.String()}, words...))
 	require.Zero(t, exit, "%s\n%s", out.String(), released.kept.String())
 	require.Nil(t, released.do, "it has told what it waits for")
 	typeLine(t, f.Fix)

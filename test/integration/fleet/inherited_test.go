@@ -280,7 +280,7 @@ func storedFaults(t *testing.T, client dynamic.Interface) {
 	eventually(t, func() bool {
 		_, still := looked(t, check...)["OCM0217"]
 		return !still
-	}, time.Minute, 500*time.Millisecond)
+	}, patience, 500*time.Millisecond)
 }
 
 // agentRightsFaults edits a role of an agent, deletes a binding, and takes the role admin away.

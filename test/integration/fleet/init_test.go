@@ -89,7 +89,7 @@ func keptAPIs(t *testing.T, hub *harness.Cluster) {
 		_, err = hub.Dynamic(t).Resource(clusters).Create(t.Context(), object("cluster.open-cluster-management.io/v1", "ManagedCluster", "", "c1", nil),
 			metav1.CreateOptions{})
 		return err == nil
-	}, 2*time.Minute, 100*time.Millisecond, "%v", &err)
+	}, patience, 100*time.Millisecond, "%v", &err)
 
 	clean := []string{"hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "5m"}
 	plan := run(t, append(clean, "--dry-run")...)
