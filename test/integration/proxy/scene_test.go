@@ -46,8 +46,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
+// patience bounds every wait. It is longer than what the product waits for by itself: the lease of a leader, the pauses
+// of an agent, and the minute before a hub that has started says that there is no tunnel.
+const patience = 3 * time.Minute
 
 var (
 	clusters = clusterv1.GroupVersion.WithResource("managedclusters")
@@ -61,8 +62,10 @@ type scene struct {
 	dyn        dynamic.Interface
 	authority  *pki.Authority
 	registry   *proxyhub.Registry
-	// port is that of the hub's server in the test.
-	port int
+	// port is that of the hub's server in the test. moved is true when the API was made that of another one since a test
+	// began, and moves counts that.
+	port, moves int
+	moved       bool
 	// asAgent is the agent's account on the managed cluster.
 	asAgent *rest.Config
 	// provider has the users of the hub that come with OpenID.
@@ -92,6 +95,12 @@ func start(t *testing.T) *scene {
 		_, err := s.person(t, "kubernetes-admin", "system:masters").Discovery().ServerResourcesForGroupVersion(connectv1alpha1.GroupVersion.String())
 		return err
 	})
+	if s.moved { // it is that of this server again, but the API server may not know that yet
+		s.moved, s.moves = false, s.moves+1
+		name := fmt.Sprintf("returned-%d", s.moves)
+		s.join(t, name)
+		s.connect(t, name)()
+	}
 	return s
 }
 
@@ -142,6 +151,7 @@ func (s *scene) serving(t *testing.T) pki.Pair {
 // register makes the API that of the server at a local port.
 func (s *scene) register(t *testing.T, port int) {
 	t.Helper()
+	s.moved = s.moved || port != s.port
 	apply(t, s.dyn, decode(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"%s","name":"%s"},
 		"spec":{"type":"ExternalName","externalName":"127.0.0.1","ports":[{"port":%d}]}}`, confighub.Namespace, confighub.ProxyService, port)))
 	api := decode(t, fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"%s"},

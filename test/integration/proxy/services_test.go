@@ -387,21 +387,7 @@ func TestAnAgentThatKnowsNoServicesIsAskedForNone(t *testing.T) {
 	s.join(t, "old")
 	link := s.link(t, "old", "one")
 	defer link.Close()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		s.hub.Config.Host+connectv1alpha1.PathTunnels+"old"+connectv1alpha1.SuffixProxy, http.NoBody)
-	require.NoError(t, err)
-	request.Header.Set("Connection", "Upgrade")
-	request.Header.Set("Upgrade", tunnel.Protocol)
-	var conn io.ReadWriteCloser
-	soon(t, func() error { // the hub may not know the cluster yet
-		answer, err := link.Upgrades.RoundTrip(request)
-		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-			return fmt.Errorf("%+v %w", answer, err)
-		}
-		conn = answer.Body.(io.ReadWriteCloser)
-		return nil
-	})
-	listener, _, err := tunnel.Offer(t.Context(), conn, tunnel.Hello{Program: "v0.0.0-old"}, clock.RealClock{})
+	listener, _, err := tunnel.Offer(t.Context(), s.upgraded(t, link, "old"), tunnel.Hello{Program: "v0.0.0-old"}, clock.RealClock{})
 	require.NoError(t, err)
 	asked := make(chan struct{})
 	go func() {
