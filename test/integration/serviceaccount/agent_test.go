@@ -96,7 +96,7 @@ func TestWhatIsBrokenIsMadeGood(t *testing.T) {
 	require.NoError(t, p.onSpoke.Resource(accounts).Namespace(p.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	now = p.renewed(t, "web", secret)
 	require.NotEqual(t, before.UID, p.account(t, "web").UID)
-	require.True(t, apierrors.IsForbidden(p.login(t, now)))
+	require.True(t, harness.Until(patience, func() bool { return apierrors.IsForbidden(p.login(t, now)) }), "the cluster comes to know the new account")
 	last := p.await(t, "web", func(a *authenticationv1beta1.ManagedServiceAccount) bool {
 		return says("TokenReported", metav1.ConditionTrue, "TokenReported")(a) &&
 			a.Status.TokenSecretRef.LastRefreshTimestamp.After(first.Status.TokenSecretRef.LastRefreshTimestamp.Time)

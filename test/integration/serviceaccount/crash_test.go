@@ -142,7 +142,8 @@ func (m *mortal) named(t *testing.T, name string) {
 func (m *mortal) sound(t *testing.T, name string) {
 	t.Helper()
 	if s := m.secret(t, name); s != nil && m.account(t, name) != nil && m.claims(t, s).Kubernetes.ServiceAccount.UID == string(m.account(t, name).UID) {
-		require.True(t, apierrors.IsForbidden(m.login(t, s)), "%s: the cluster does not know the bearer of the token", name)
+		require.True(t, harness.Until(patience, func() bool { return apierrors.IsForbidden(m.login(t, s)) }), // which was made a moment ago
+			"%s: the cluster does not know the bearer of the token", name)
 	}
 }
 

@@ -256,7 +256,11 @@ func TestAProgramReachesAClusterByItsProfile(t *testing.T) {
 	require.NoError(t, err)
 	client, err := dynamic.NewForConfig(rest)
 	require.NoError(t, err)
-	list, err := client.Resource(namespaces).List(t.Context(), metav1.ListOptions{})
+	var list *unstructured.UnstructuredList
+	require.True(t, harness.Until(patience, func() bool { // the right may not count yet
+		list, err = client.Resource(namespaces).List(t.Context(), metav1.ListOptions{})
+		return !apierrors.IsForbidden(err)
+	}))
 	require.NoError(t, err)
 	require.NotEmpty(t, list.Items)
 
