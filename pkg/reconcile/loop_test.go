@@ -29,12 +29,15 @@ func runLoop(t *testing.T, reconcile func(context.Context, Key) (Result, error),
 	return q
 }
 
+// patience is longer than a machine may stand still.
+const patience = 2 * time.Minute
+
 func receive(t *testing.T, c <-chan Key) Key {
 	t.Helper()
 	select {
 	case k := <-c:
 		return k
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		require.FailNow(t, "the loop did not come")
 		return Key{}
 	}

@@ -233,6 +233,7 @@ func TestABeatEndsThePauseOfACollection(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Clone(rounds)
 	}
+	stalls := harness.WatchStalls(t.Context())
 	run(t, c)
 	run(t, healthy)
 	require.NoError(t, healthy.WaitSynced(t.Context()))
@@ -253,7 +254,7 @@ func TestABeatEndsThePauseOfACollection(t *testing.T) {
 	last := len(at) - 1
 	pause, waited := at[last].Sub(at[last-1]), time.Since(at[last])
 	t.Logf("the last pause was %s, with a beat it was %s", pause.Round(time.Millisecond), waited.Round(time.Millisecond))
-	require.Less(t, waited, fourthPause)
+	require.True(t, waited < fourthPause || stalls.Excuse(at[last].Add(waited), waited), "it waits all the same")
 	require.LessOrEqual(t, calm.count(), before+1, "a collection that is well does nothing at a beat")
 }
 
