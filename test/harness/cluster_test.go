@@ -28,6 +28,9 @@ import (
 // and waits.
 const victim = "OCM_HARNESS_VICTIM"
 
+// patience bounds every wait.
+const patience = 3 * time.Minute
+
 var (
 	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -78,7 +81,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Dir(dir))
 		return os.IsNotExist(err)
-	}, 2*time.Minute, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	require.Empty(t, processesOf(t, dir))
 }
 
@@ -127,7 +130,7 @@ func TestAClusterIsBroughtBack(t *testing.T) {
 				},
 				"spec": map[string]any{"hubHash": "h", "manifestWorkName": "work"},
 			}}
-			require.True(t, harness.Until(time.Minute, func() bool {
+			require.True(t, harness.Until(patience, func() bool {
 				_, err := client.Resource(appliedWorks).Create(t.Context(), work, metav1.CreateOptions{})
 				return err == nil
 			}), "an object of an earlier test is there, or the kind is not served")
@@ -158,7 +161,7 @@ func TestAClusterWithANodeIsBroughtBack(t *testing.T) {
 			}}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			var pod *unstructured.Unstructured
-			require.True(t, harness.Until(time.Minute, func() bool {
+			require.True(t, harness.Until(patience, func() bool {
 				pod, err = in.Get(t.Context(), "app", metav1.GetOptions{})
 				require.NoError(t, err)
 				phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")

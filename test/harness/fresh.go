@@ -100,8 +100,8 @@ func takeRested(list *[]*renewable) *renewable {
 	return r
 }
 
-// renewTimeout bounds how long resetting a cluster may take.
-const renewTimeout = time.Minute
+// renewTimeout bounds how long resetting a cluster may take, on a machine that may stand still meanwhile.
+const renewTimeout = 3 * time.Minute
 
 // renewable is a cluster with the state it stored after its start.
 type renewable struct {
