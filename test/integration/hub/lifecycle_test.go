@@ -169,7 +169,7 @@ func (s *scene) testGates(t *testing.T) {
 	csr, key := agentRequest(t, token.kube, "auto", "a")
 	s.issued(t, csr.Name, key)
 	s.await(t, "auto", "is accepted by itself", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
-	require.NoError(t, create(s.dyn, cluster("by-hand")))
+	reached(t, func() error { return create(s.dyn, cluster("by-hand")) })
 	s.accept(t, "auto", false)
 	s.await(t, "auto", "stays denied", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied))
 	require.False(t, s.get(t, "by-hand").Spec.HubAcceptsClient, "its creator is not on the list")

@@ -96,8 +96,10 @@ func (f *fan) deploy(t *testing.T, name, value string, rest string, refs ...stri
 		"spec":{"placementRefs":[%s]%s,"manifestWorkTemplate":{"workload":{"manifests":[
 		{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":%q}}]}}}}`,
 		name, strings.Join(refs, ","), rest, value))
-	_, err := f.dyn.Resource(replicaSets).Namespace(f.namespace).Apply(context.Background(), name, u, metav1.ApplyOptions{FieldManager: "test", Force: true})
-	require.NoError(t, err)
+	reached(t, func() error {
+		_, err := f.dyn.Resource(replicaSets).Namespace(f.namespace).Apply(context.Background(), name, u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		return err
+	})
 }
 
 // delivered lists the works of a replica set as "cluster=value", sorted.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -242,7 +243,7 @@ func (s *scene) accept(t testing.TB, name string, accept bool) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"hubAcceptsClient": accept}})
 	require.NoError(t, err)
-	require.NoError(t, patch(s.dyn, name, string(body)))
+	reached(t, func() error { return patch(s.dyn, name, string(body)) })
 }
 
 // await waits until the ManagedCluster is as wanted; it is nil when it is gone.
@@ -352,6 +353,9 @@ func (s *scene) verdict(t testing.TB, name string) (string, string) {
 type agent struct {
 	dyn  dynamic.Interface
 	kube kubernetes.Interface
+	// renewed is when it has last renewed its lease by renewing, and pause the longest time between two such renewals, in
+	// nanoseconds.
+	renewed, pause atomic.Int64
 }
 
 // register creates a cluster, approves its request and accepts it.
