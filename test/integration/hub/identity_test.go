@@ -119,6 +119,10 @@ func TestASecondAgentIsNoticedWhenTheLeaseOfTheFirstAppears(t *testing.T) {
 		return !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
 	})
 	require.NoError(t, quotas.Delete(t.Context(), "no-lease", metav1.DeleteOptions{}))
+	soon(t, func() bool { // the longer it was refused, the later the hub tries again
+		_, err := leases.Get(t.Context(), clusterv1.LeaseName, metav1.GetOptions{})
+		return err == nil
+	}, "the hub does not make the lease again")
 	shown := conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName)
 	// Old requests are checked again after two minutes, whatever happens.
 	require.True(t, harness.Until(time.Minute, func() bool { return shown(s.get(t, "late-lease")) }), "the lease does not show the duplicate")

@@ -481,6 +481,8 @@ func (s *scene) testPermissionHubGoes(t *testing.T) {
 	soon(t, func() bool { return s.absent(t) }, "the hub does not go")
 	_, err = s.dyn.Resource(definitions).Get(t.Context(), crd.ClusterPermissions, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
-	_, err = s.dyn.Resource(clusters).List(t.Context(), metav1.ListOptions{})
-	require.True(t, apierrors.IsNotFound(err), "%s: %v", clusterv1.GroupName, err)
+	soon(t, func() bool { // the API server stops to serve what it has removed
+		_, err = s.dyn.Resource(clusters).List(t.Context(), metav1.ListOptions{})
+		return apierrors.IsNotFound(err)
+	}, "%s: %v", clusterv1.GroupName, &err)
 }

@@ -51,10 +51,13 @@ func TestTheExamplesOfTheReferenceAreAdmitted(t *testing.T) {
 				require.NoError(t, err)
 				u := &unstructured.Unstructured{}
 				require.NoError(t, u.UnmarshalJSON(body))
-				_, err = s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).Patch(
-					t.Context(), u.GetName(), types.ApplyPatchType, body,
-					metav1.PatchOptions{FieldManager: "reader", Force: ptr.To(true), FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}},
-				)
+				soon(t, func() bool { // a definition that is established may not be served yet
+					_, err = s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).Patch(
+						t.Context(), u.GetName(), types.ApplyPatchType, body,
+						metav1.PatchOptions{FieldManager: "reader", Force: ptr.To(true), FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}},
+					)
+					return !apierrors.IsNotFound(err)
+				}, "%s: %s %s: %v", filepath.Base(page), u.GetKind(), u.GetName(), &err)
 				require.NoError(t, err, "%s: %s %s", filepath.Base(page), u.GetKind(), u.GetName())
 				admitted++
 			}
