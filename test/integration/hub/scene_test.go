@@ -353,9 +353,9 @@ func (s *scene) verdict(t testing.TB, name string) (string, string) {
 type agent struct {
 	dyn  dynamic.Interface
 	kube kubernetes.Interface
-	// renewed is when it has last renewed its lease by renewing, and pause the longest time between two such renewals, in
-	// nanoseconds.
-	renewed, pause atomic.Int64
+	// sent and renewed are when it has last sent a renewal by renewing that was made, and had its answer; pause is the
+	// longest time between two answers. All are in nanoseconds.
+	sent, renewed, pause atomic.Int64
 }
 
 // register creates a cluster, approves its request and accepts it.
