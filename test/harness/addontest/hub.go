@@ -32,8 +32,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
+// patience bounds every wait. A loop tries what failed again after half a minute, and a machine may stand still.
+const patience = 3 * time.Minute
 
 // Resources that tests of add-ons read.
 var (
@@ -64,7 +64,7 @@ func usualRights() []rbacv1.PolicyRule {
 }
 
 // Hub is a hub on which an add-on runs. Its methods fail the test when what they wait for
-// does not happen within a minute.
+// does not happen within minutes.
 type Hub struct {
 	// Admin is an administrator's client, and Config its configuration.
 	Admin  dynamic.Interface

@@ -49,8 +49,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
+// patience bounds every wait. A loop may try what failed again after a minute.
+const patience = 3 * time.Minute
 
 var (
 	asked      = authenticationv1beta1.GroupVersion.WithResource("managedserviceaccounts")
