@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
@@ -235,6 +236,38 @@ func TestADeletionEndsWhileRecordsAreNotSeen(t *testing.T) {
 	s.remove("web")
 	s.gone("web")
 	require.Nil(t, s.get(configMaps, "one"))
+}
+
+// TestNothingIsTakenOffARecordThatWasNotSeen has another process of the agent, which is about to
+// end, record an object of a work in between: the agent learns of that record when it creates it.
+func TestNothingIsTakenOffARecordThatWasNotSeen(t *testing.T) {
+	s := newScene(t)
+	gate := harness.Shared(t, "spoke").Gate(t)
+	s.config.Spoke = gate.Through(s.config.Spoke)
+	s.start()
+	s.create("other", []string{configMap("other", "a", "1")})
+	s.ready("other")
+	s.sent.Fail(func(_ string, r *http.Request) error {
+		if strings.HasSuffix(r.URL.Path, "/appliedmanifestworks") && r.Method == http.MethodGet {
+			return faults.ErrCut
+		}
+		return nil
+	})
+	gate.Cut()
+	gate.Heal() // closes the watch
+	name := s.config.HubHash + "-web"
+	apply(t, s.spoke, applieds, "", fmt.Sprintf(`{"apiVersion":%q,"kind":"AppliedManifestWork","metadata":{"name":%q,"finalizers":[%q]},
+		"spec":{"hubHash":%q,"agentID":%q,"manifestWorkName":"web"}}`,
+		workv1.GroupVersion, name, workv1.FinalizerAppliedManifestWork, s.config.HubHash, s.config.AgentID))
+	apply(t, s.spoke, configMaps, s.namespace, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two","ownerReferences":[
+		{"apiVersion":%q,"kind":"AppliedManifestWork","name":%q,"uid":%q}]}}`, workv1.GroupVersion, name, s.applied("web").UID))
+	_, err := s.spoke.Resource(applieds).Patch(t.Context(), name, types.MergePatchType, fmt.Appendf(nil,
+		`{"status":{"appliedResources":[{"version":"v1","resource":"configmaps","namespace":%q,"name":"two","uid":%q}]}}`,
+		s.namespace, s.get(configMaps, "two").GetUID()), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	s.eventually(func() bool { return s.get(configMaps, "two") == nil }, "what the work does not declare is left")
 }
 
 // TestAWorkThatIsDeletedWhenItIsTakenLeavesNothing deletes a work after the agent has put its

@@ -262,7 +262,8 @@ func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifes
 
 // Create creates the AppliedManifestWork of a work, with its finalizer, the work's labels,
 // and the list of the objects that are about to be written, where that fits. If it exists
-// already, it is read instead.
+// already, it is read for the next pass: what it lists was not considered in this one, and
+// must not be taken off it.
 func (a *Applied) Create(
 	ctx context.Context, work *workv1.ManifestWork, objects []workv1.AppliedManifestResourceMeta,
 ) (*workv1.AppliedManifestWork, error) {
@@ -292,7 +293,10 @@ func (a *Applied) Create(
 	}
 	created, err := a.client.Resource(appliedResource).Create(ctx, u, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
-		return a.Live(ctx, applied.Name)
+		if _, err := a.Live(ctx, applied.Name); err != nil {
+			return nil, err
+		}
+		err = apierrors.NewConflict(appliedResource.GroupResource(), applied.Name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating appliedmanifestwork %s: %w", applied.Name, err)
