@@ -27,6 +27,9 @@ type Removal struct {
 	// Keep leaves the object and removes only our owner reference: the current delete
 	// option orphans the object.
 	Keep bool
+	// Heir, unless its UID is empty, gets our owner reference of an object that is kept: a
+	// work whose own write of the object may fail.
+	Heir metav1.OwnerReference
 	// Claimed deletes an object with the recorded UID although it lacks our owner
 	// reference: the delete option was changed back to owning the object, and no pass has
 	// restored the reference since.
@@ -107,7 +110,7 @@ func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResourc
 	case !recorded, !owned && !claimed:
 		return false, false, nil
 	case r.Keep, sharedBy(live, r.Owner.UID), Installed(RecordedID(r.Recorded)), r.Wanted != nil && r.Wanted(live.GetKind()):
-		return a.disown(ctx, gvr, live, r.Owner)
+		return a.disown(ctx, gvr, live, r)
 	case live.GetDeletionTimestamp() != nil:
 		return true, false, nil
 	}
@@ -115,12 +118,14 @@ func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResourc
 }
 
 func (a *Applier) disown(
-	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured,
-	owner metav1.OwnerReference,
+	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, r Removal,
 ) (pending, again bool, err error) {
-	owners, changed := withOwner(live, owner, false)
+	owners, changed := withOwner(live, r.Owner, false)
 	if !changed {
 		return false, false, nil
+	}
+	if r.Keep && r.Heir.UID != "" && !hasOwner(live, r.Heir.UID) {
+		owners = append(owners, r.Heir)
 	}
 	_, err = a.patchOwners(ctx, gvr, live, owners)
 	switch {

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
@@ -198,4 +200,27 @@ func TestANewHubAddressMovesTheOwnerOver(t *testing.T) {
 			require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 		})
 	}
+}
+
+// A record of an earlier address gives up its objects when the one of the new address lists them,
+// which may be unable to write them: they must not be left without an owner.
+func TestAnObjectThatCannotBeChangedGoesWithItsWorkAtANewHubAddress(t *testing.T) {
+	s := newScene(t)
+	stop := s.start()
+	fixed := replace(configMap("one", "a", "1"), `"data"`, `"immutable":true,"data"`)
+	s.create("web", []string{fixed})
+	s.ready("web")
+	before := s.applied("web").Name
+	stop()
+	s.config.HubHash = strings.Repeat("0", 56) + s.config.HubHash[:8]
+	s.update("web", s.manifests(replace(fixed, `"1"`, `"2"`)))
+	s.start()
+	s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
+	s.eventually(func() bool {
+		_, err := s.spoke.Resource(applieds).Get(t.Context(), before, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, "the record of the earlier address is left")
+	s.remove("web")
+	s.gone("web")
+	require.Equal(t, "-", s.data("one", "a"))
 }

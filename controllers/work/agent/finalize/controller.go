@@ -151,14 +151,28 @@ func (p *pass) gather(ctx context.Context) (State, error) {
 		}
 	case !ours && s.Applied != nil:
 		s.Successor = c.c.Applied.Successor(s.Applied)
-		s.Awaited = there && !known.Deleting && !recorded(s.Successor)
 		if there {
-			s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
+			if err := c.gatherMoved(ctx, &s, known); err != nil {
+				return s, err
+			}
 		}
 	case !there:
 		s.Unreported = c.unreported(s.Applied, work)
 	}
 	return c.guard(s), nil
+}
+
+// gatherMoved adds what the hub shows of the work of a record of an earlier address.
+func (c *Controller) gatherMoved(ctx context.Context, s *State, known ledger.Work) (err error) {
+	s.Awaited = !known.Deleting && !recorded(s.Successor)
+	s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
+	if s.Successor == nil {
+		return nil
+	}
+	if s.Moved, err = c.c.Works.Body(ctx, known); missing(err) {
+		return nil
+	}
+	return err
 }
 
 // unreported reports whether a work that the hub does not show was deleted before this agent had
@@ -400,12 +414,15 @@ func executorOf(s State) (executor.Account, error) {
 // removal says how one object is removed, according to the current delete option.
 func (c *Controller) removal(s State, r workv1.AppliedManifestResourceMeta) apply.Removal {
 	// Objects that another record took over stay: it may have recorded them without
-	// having set its owner reference yet.
+	// having set its owner reference yet, and may be unable to.
 	out := apply.Removal{Recorded: r, Owner: apply.OwnerOf(s.Applied), Keep: ledger.Holds(s.Successor, r)}
+	id := apply.RecordedID(r)
+	if out.Keep && (s.Moved == nil || apply.Owned(s.Moved.Spec.DeleteOption, id)) {
+		out.Heir = apply.OwnerOf(s.Successor)
+	}
 	if s.Work == nil || s.Work.DeletionTimestamp == nil {
 		return out
 	}
-	id := apply.RecordedID(r)
 	out.Keep = !apply.Owned(s.Work.Spec.DeleteOption, id)
 	options, err := apply.OptionsFor(&s.Work.Spec, id)
 	out.Claimed = !out.Keep && err == nil && restored(s.Work) && options.Strategy != workv1.UpdateStrategyTypeReadOnly

@@ -23,6 +23,14 @@ func TestARecordThatWasTakenOverFromLeavesItsObjects(t *testing.T) {
 	another := object
 	another.UID = "u2"
 	require.False(t, New(Config{}).removal(s, another).Keep)
+
+	successor.UID = "heir"
+	require.Empty(t, New(Config{}).removal(s, another).Heir.UID)
+	require.Equal(t, successor.UID, New(Config{}).removal(s, object).Heir.UID, "the hub lost the work")
+	s.Moved = &workv1.ManifestWork{}
+	require.Equal(t, successor.UID, New(Config{}).removal(s, object).Heir.UID)
+	s.Moved.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	require.Empty(t, New(Config{}).removal(s, object).Heir.UID, "it is to stay without owner")
 	s.Successor = nil
 	require.False(t, New(Config{}).removal(s, object).Keep)
 }

@@ -61,6 +61,9 @@ type State struct {
 	// Successor is the AppliedManifestWork of the hub's current address, where Applied is
 	// of an earlier one; nil if there is none.
 	Successor *workv1.AppliedManifestWork
+	// Moved is the hub's work of the name that Applied had at an earlier address, nil if there
+	// is none. It is only read while there is a Successor.
+	Moved *workv1.ManifestWork
 	// Awaited is set when Applied is of an earlier address, the hub has a work of
 	// its name, and Successor does not record its objects yet.
 	Awaited bool
