@@ -117,7 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, set *workv1alpha1.ManifestWo
 	if err := c.children.works.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	if set.DeletionTimestamp == nil && !slices.Contains(set.Finalizers, workv1alpha1.FinalizerManifestWorkReplicaSet) {
+	if isNew(set) {
 		c.taken.note(set.UID, c.clock.Now())
 	}
 	return reconcile.Run(ctx, c.exec, set, c.gather, Decide)

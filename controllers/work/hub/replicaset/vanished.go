@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,13 @@ type taken struct {
 	// at is when a set got its finalizer, and vanished are the sets that went this way.
 	at       map[types.UID]time.Time
 	vanished map[reconcile.Key]bool
+}
+
+// isNew reports whether a set gets its finalizer for the first time. A set that was reported on
+// before had one: whoever took it off may want to delete the set and keep its works.
+func isNew(set *workv1alpha1.ManifestWorkReplicaSet) bool {
+	return set.DeletionTimestamp == nil && len(set.Status.Conditions) == 0 &&
+		!slices.Contains(set.Finalizers, workv1alpha1.FinalizerManifestWorkReplicaSet)
 }
 
 // note records that a set gets its finalizer now.

@@ -44,6 +44,20 @@ func TestASetVanishesThatWasTakenAMomentAgo(t *testing.T) {
 	require.False(t, deleting.gone(going, at), "somebody took its finalizer off")
 }
 
+// Somebody may take the finalizer off a set that has long been delivered, to delete it and keep its
+// works; the loop, which sees that, has not taken the set a moment ago.
+func TestASetThatWasReportedOnIsNotNew(t *testing.T) {
+	set := named()
+	require.True(t, isNew(set))
+	set.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.ConditionManifestworkApplied}}
+	require.False(t, isNew(set))
+	held, deleting := named(), named()
+	held.Finalizers = []string{workv1alpha1.FinalizerManifestWorkReplicaSet}
+	require.False(t, isNew(held))
+	deleting.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	require.False(t, isNew(deleting))
+}
+
 // The works of a set that vanished are deleted only when no set of its name exists.
 func TestTheWorksOfAVanishedSetGo(t *testing.T) {
 	for name, tc := range map[string]struct {
