@@ -158,6 +158,38 @@ func TestAnOrphanIsReportedWhenItsIdentityIsRecorded(t *testing.T) {
 	require.NotEmpty(t, s.applied("web").Status.AppliedResources[0].UID)
 }
 
+// So it is with an object that was deleted and created again: what has another identity than the
+// recorded one is somebody else's.
+func TestAReplacementIsReportedWhenItsIdentityIsRecorded(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	secret := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one","namespace":"NS"},"type":"Opaque"}`
+	s.create("web", []string{secret})
+	s.ready("web")
+	recorded := func() bool { return s.applied("web").Status.AppliedResources[0].UID == s.get(secrets, "one").GetUID() }
+	s.eventually(recorded, "it is not recorded")
+	var replaced atomic.Bool
+	var refused atomic.Int32
+	s.sent.Fail(func(side string, r *http.Request) error {
+		switch {
+		case side != "spoke" || r.Method == http.MethodGet:
+		case r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/secrets/"):
+			replaced.Store(true)
+		case strings.Contains(r.URL.Path, "/appliedmanifestworks/") && replaced.Load():
+			refused.Add(1)
+			return faults.ErrCut
+		}
+		return nil
+	})
+	work := s.update("web", s.manifests(replace(secret, "Opaque", "example.com/other")))
+	s.eventually(func() bool { return refused.Load() > 2 }, "nothing is recorded after the object was replaced")
+	told := apimeta.FindStatusCondition(s.work("web").Status.Conditions, workv1.ConditionApplied)
+	require.Less(t, told.ObservedGeneration, work.Generation, "the hub was told of an object that is not recorded")
+	s.sent.Fail(nil)
+	s.ready("web")
+	require.True(t, recorded())
+}
+
 func TestAnObjectGoesWithTheLastOfItsWorks(t *testing.T) {
 	s := newScene(t)
 	s.start()

@@ -79,7 +79,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 // before they were written, so the hub may learn of them while their identities are recorded;
 // what it must not learn of before it is recorded comes first.
 func (p *pass) conclude(ctx context.Context) error {
-	if !p.replaced() && !p.completed() && !p.unmarked() {
+	if !p.replaced() && !p.completed() && !p.unproven() {
 		return p.recordAndReport(ctx)
 	}
 	applied, err := p.recordWritten(ctx, p.listed())
@@ -94,11 +94,14 @@ func (p *pass) conclude(ctx context.Context) error {
 	return p.report(ctx)
 }
 
-// unmarked reports whether an object was written that has no owner reference of the work.
-// Only its recorded identity says then that the work may delete it one day.
-func (p *pass) unmarked() bool {
+// unproven reports whether an object was written that the work could not delete one day by what
+// is recorded: it has no owner reference of the work, so that only its identity counts, or the
+// record names the object that it replaced.
+func (p *pass) unproven() bool {
+	known := identities(p.applied.Status.AppliedResources)
 	return slices.ContainsFunc(p.plan.Tasks, func(t Task) bool {
-		return t.Action.writes() && !t.Result.Seen.OwnedBy(p.applied.UID)
+		seen, was := t.Result.Seen, known[t.ID]
+		return t.Action.writes() && (!seen.OwnedBy(p.applied.UID) || (was != "" && was != seen.UID))
 	})
 }
 
@@ -268,10 +271,7 @@ func (p *pass) listed() []workv1.AppliedManifestResourceMeta {
 // stays as recorded.
 func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMeta, manifests []Manifest) []workv1.AppliedManifestResourceMeta {
 	var out []workv1.AppliedManifestResourceMeta
-	known := make(map[apply.ID]types.UID, len(before))
-	for _, b := range before {
-		known[apply.RecordedID(b)] = b.UID
-	}
+	known := identities(before)
 	declared := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
@@ -292,6 +292,15 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 	}
 	out = append(out, pending...)
 	ledger.Sort(out)
+	return out
+}
+
+// identities returns the recorded UIDs of a list.
+func identities(list []workv1.AppliedManifestResourceMeta) map[apply.ID]types.UID {
+	out := make(map[apply.ID]types.UID, len(list))
+	for _, r := range list {
+		out[apply.RecordedID(r)] = r.UID
+	}
 	return out
 }
 
