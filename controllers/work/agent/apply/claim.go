@@ -17,18 +17,23 @@ const unableAfter = 3
 // rights, or the manifest is refused again and again. An object that the work wrote
 // before stays claimed.
 func (p *pass) claim() {
-	able := map[ledger.Object]bool{}
+	able, left := map[ledger.Object]bool{}, map[ledger.Object]bool{}
+	known := identities(p.applied.Status.AppliedResources)
 	for i := range p.plan.Tasks {
-		o := objectOf(p.state.Manifests[i].Head)
-		able[o] = able[o] || p.plan.Tasks[i].canWrite(p)
+		t, o := &p.plan.Tasks[i], objectOf(p.state.Manifests[i].Head)
+		able[o] = able[o] || t.canWrite(p)
+		left[o] = left[o] || !t.Options.Owned && known[t.ID] != ""
 	}
-	var unable []ledger.Object
+	var unable, kept []ledger.Object
 	for o, can := range able {
 		if !can {
 			unable = append(unable, o)
 		}
+		if !can && left[o] {
+			kept = append(kept, o)
+		}
 	}
-	p.c.Works.Claims.Unable(p.work.Name, unable)
+	p.c.Works.Claims.Unable(p.work.Name, unable, kept)
 }
 
 // objectOf names what a manifest declares, for claims.
