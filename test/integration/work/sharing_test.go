@@ -235,26 +235,6 @@ func TestAnObjectStaysWhileAnotherWorkDeclaresIt(t *testing.T) {
 	require.Equal(t, two, s.get(configMaps, "two").GetUID(), "it was deleted and made again")
 }
 
-// A work that leaves its objects behind protects them also while its executor may not write them.
-func TestAnOrphanStaysThoughItsExecutorIsDenied(t *testing.T) {
-	s := newScene(t)
-	apply(t, s.spoke, serviceAccounts, s.namespace, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"}}`)
-	grant(s, on(owning))
-	s.start()
-	s.create("leaves", []string{configMap("one", "a", "1")}, robot(s), orphan())
-	s.ready("leaves")
-	s.create("owns", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
-	s.ready("owns")
-	uid := s.get(configMaps, "one").GetUID()
-	revoke(s)
-	s.settled("leaves", workv1.ConditionApplied, metav1.ConditionFalse)
-	s.remove("owns")
-	s.gone("owns")
-	require.Equal(t, []string{"1", "-"}, []string{s.data("one", "a"), s.data("two", "a")})
-	require.Equal(t, uid, s.get(configMaps, "one").GetUID(), "it was deleted and made again")
-	require.Empty(t, s.get(configMaps, "one").GetOwnerReferences())
-}
-
 func TestANamespaceOfTheInstallationStaysWhenItsWorkGoes(t *testing.T) {
 	const name = "open-cluster-management-agent-addon"
 	s := newScene(t)

@@ -17,23 +17,18 @@ const unableAfter = 3
 // rights, or the manifest is refused again and again. An object that the work wrote
 // before stays claimed.
 func (p *pass) claim() {
-	able, left := map[ledger.Object]bool{}, map[ledger.Object]bool{}
-	known := identities(p.applied.Status.AppliedResources)
+	able := map[ledger.Object]bool{}
 	for i := range p.plan.Tasks {
-		t, o := &p.plan.Tasks[i], objectOf(p.state.Manifests[i].Head)
-		able[o] = able[o] || t.canWrite(p)
-		left[o] = left[o] || !t.Options.Owned && known[t.ID] != ""
+		o := objectOf(p.state.Manifests[i].Head)
+		able[o] = able[o] || p.plan.Tasks[i].canWrite(p)
 	}
-	var unable, kept []ledger.Object
+	var unable []ledger.Object
 	for o, can := range able {
 		if !can {
 			unable = append(unable, o)
 		}
-		if !can && left[o] {
-			kept = append(kept, o)
-		}
 	}
-	p.c.Works.Claims.Unable(p.work.Name, unable, kept)
+	p.c.Works.Claims.Unable(p.work.Name, unable)
 }
 
 // objectOf names what a manifest declares, for claims.

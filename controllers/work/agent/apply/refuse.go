@@ -39,6 +39,6 @@ func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *r
 		task.Outcome = status.Outcome{Applied: status.Failed(fault.Error()), Available: status.Unnamed(), Feedback: status.NoFeedback()}
 		p.plan.Tasks = append(p.plan.Tasks, task)
 	}
-	c.c.Works.Claims.Unable(work.Name, unable, nil)
+	c.c.Works.Claims.Unable(work.Name, unable)
 	return p.report(ctx)
 }

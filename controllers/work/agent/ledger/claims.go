@@ -54,15 +54,14 @@ type Claims struct {
 	shared map[digest.Sum][]*claimant
 	// epochs counts, for each work, how often its rivals changed.
 	epochs map[string]uint64
-	// unable holds the objects that a work claims and cannot write, by work, and kept those of
-	// them that it leaves behind when it goes.
-	unable, kept map[string]sets.Set[digest.Sum]
+	// unable holds the objects that a work claims and cannot write, by work.
+	unable map[string]sets.Set[digest.Sum]
 }
 
 func newClaims(wake func(string)) *Claims {
 	return &Claims{
 		wake: wake, works: map[string]*claimant{}, single: map[digest.Sum]*claimant{}, shared: map[digest.Sum][]*claimant{},
-		epochs: map[string]uint64{}, unable: map[string]sets.Set[digest.Sum]{}, kept: map[string]sets.Set[digest.Sum]{},
+		epochs: map[string]uint64{}, unable: map[string]sets.Set[digest.Sum]{},
 	}
 }
 
@@ -112,7 +111,6 @@ func (c *Claims) replace(work string, next *claimant) {
 		if next == nil {
 			delete(c.epochs, work)
 			delete(c.unable, work)
-			delete(c.kept, work)
 		}
 	})
 }
@@ -131,15 +129,14 @@ func (c *Claims) change(do func(rivals map[string]bool)) {
 	}
 }
 
-// Unable replaces the objects that a work cannot write and does not own. Those in kept are
-// recorded as its own, though without an owner reference: it decides nothing about them, but no
-// other work deletes them. Other works that claim an object for which this changed are woken.
-func (c *Claims) Unable(work string, objects, kept []Object) {
-	next, leaves := sums(objects), sums(kept)
+// Unable replaces the objects that a work cannot write and never wrote. Other works that
+// claim an object for which this changed are woken.
+func (c *Claims) Unable(work string, objects []Object) {
+	next := sets.Set[digest.Sum]{}
+	for _, o := range objects {
+		next.Insert(o.sum())
+	}
 	c.change(func(rivals map[string]bool) {
-		if delete(c.kept, work); len(leaves) > 0 {
-			c.kept[work] = leaves
-		}
 		for o := range c.unable[work].SymmetricDifference(next) {
 			c.addRivals(o, rivals)
 		}
@@ -149,15 +146,6 @@ func (c *Claims) Unable(work string, objects, kept []Object) {
 			c.unable[work] = next
 		}
 	})
-}
-
-// sums digests the names of objects.
-func sums(objects []Object) sets.Set[digest.Sum] {
-	out := sets.Set[digest.Sum]{}
-	for _, o := range objects {
-		out.Insert(o.sum())
-	}
-	return out
 }
 
 // all returns what a claimant declares; a nil claimant declares nothing.
@@ -247,14 +235,14 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 }
 
 // Wanted returns a function that reports whether a work other than this one declares a
-// recorded object, whose kind it is given, and may write it or leaves it behind.
+// recorded object, whose kind it is given, and may write it.
 func (c *Claims) Wanted(work string, recorded workv1.AppliedManifestResourceMeta) func(kind string) bool {
 	return func(kind string) bool {
 		o := Object{recorded.Group, kind, recorded.Namespace, recorded.Name}.sum()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return slices.ContainsFunc(c.claimants(o), func(other *claimant) bool {
-			if other.work == work || c.unable[other.work].Has(o) && !c.kept[other.work].Has(o) {
+			if other.work == work || c.unable[other.work].Has(o) {
 				return false
 			}
 			options, err := apply.OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: other.configs}, apply.RecordedID(recorded))
