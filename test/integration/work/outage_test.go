@@ -216,23 +216,33 @@ func TestAStaleCacheEvictsNothing(t *testing.T) {
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 }
 
+// unwatchable returns a function that ends the watch which the agent has of its records, and lets it
+// begin no other. It is called before the agent starts.
+func (s *scene) unwatchable() (unwatch func()) {
+	s.t.Helper()
+	gate := harness.Shared(s.t, "spoke").Gate(s.t)
+	s.config.Spoke = gate.Through(s.config.Spoke)
+	return func() {
+		s.sent.Fail(func(_ string, r *http.Request) error {
+			if strings.HasSuffix(r.URL.Path, "/appliedmanifestworks") && r.Method == http.MethodGet {
+				return faults.ErrCut
+			}
+			return nil
+		})
+		gate.Cut()
+		gate.Heal() // closes the watch
+	}
+}
+
 // TestADeletionEndsWhileRecordsAreNotSeen deletes a work while the agent's watch of its records
 // is gone and cannot begin again: what the agent did itself, it knows from the answers.
 func TestADeletionEndsWhileRecordsAreNotSeen(t *testing.T) {
 	s := newScene(t)
-	gate := harness.Shared(t, "spoke").Gate(t)
-	s.config.Spoke = gate.Through(s.config.Spoke)
+	unwatch := s.unwatchable()
 	s.start()
 	s.create("web", []string{configMap("one", "a", "1")})
 	s.ready("web")
-	s.sent.Fail(func(_ string, r *http.Request) error {
-		if strings.HasSuffix(r.URL.Path, "/appliedmanifestworks") && r.Method == http.MethodGet {
-			return faults.ErrCut
-		}
-		return nil
-	})
-	gate.Cut()
-	gate.Heal() // closes the watch
+	unwatch()
 	s.remove("web")
 	s.gone("web")
 	require.Nil(t, s.get(configMaps, "one"))
@@ -242,19 +252,11 @@ func TestADeletionEndsWhileRecordsAreNotSeen(t *testing.T) {
 // end, record an object of a work in between: the agent learns of that record when it creates it.
 func TestNothingIsTakenOffARecordThatWasNotSeen(t *testing.T) {
 	s := newScene(t)
-	gate := harness.Shared(t, "spoke").Gate(t)
-	s.config.Spoke = gate.Through(s.config.Spoke)
+	unwatch := s.unwatchable()
 	s.start()
 	s.create("other", []string{configMap("other", "a", "1")})
 	s.ready("other")
-	s.sent.Fail(func(_ string, r *http.Request) error {
-		if strings.HasSuffix(r.URL.Path, "/appliedmanifestworks") && r.Method == http.MethodGet {
-			return faults.ErrCut
-		}
-		return nil
-	})
-	gate.Cut()
-	gate.Heal() // closes the watch
+	unwatch()
 	name := s.config.HubHash + "-web"
 	apply(t, s.spoke, applieds, "", fmt.Sprintf(`{"apiVersion":%q,"kind":"AppliedManifestWork","metadata":{"name":%q,"finalizers":[%q]},
 		"spec":{"hubHash":%q,"agentID":%q,"manifestWorkName":"web"}}`,

@@ -235,6 +235,20 @@ func TestAnObjectStaysWhileAnotherWorkDeclaresIt(t *testing.T) {
 	require.Equal(t, two, s.get(configMaps, "two").GetUID(), "it was deleted and made again")
 }
 
+// A work that could never write an object does not hold it, even if it would leave it behind.
+func TestAnOrphanThatWasNeverWrittenHoldsNothing(t *testing.T) {
+	s := newScene(t)
+	apply(t, s.spoke, serviceAccounts, s.namespace, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"}}`)
+	s.start()
+	s.create("owns", []string{configMap("one", "a", "1")})
+	s.ready("owns")
+	s.create("leaves", []string{configMap("one", "a", "1")}, robot(s), orphan())
+	s.settled("leaves", workv1.ConditionApplied, metav1.ConditionFalse)
+	s.remove("owns")
+	s.gone("owns")
+	require.Equal(t, "-", s.data("one", "a"))
+}
+
 func TestANamespaceOfTheInstallationStaysWhenItsWorkGoes(t *testing.T) {
 	const name = "open-cluster-management-agent-addon"
 	s := newScene(t)
